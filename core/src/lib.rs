@@ -1,0 +1,17 @@
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+//! mcpx-core
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod buffer;
+pub mod driver;
+pub mod entropy;
+pub mod event;
+pub mod jsonrpc;
+pub mod protocol;
+pub mod time;
+pub mod wire;

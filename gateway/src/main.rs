@@ -1,0 +1,2 @@
+//! mcpx
+fn main() {}
