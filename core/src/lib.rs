@@ -8,10 +8,14 @@ extern crate alloc;
 extern crate std;
 
 pub mod buffer;
+pub mod client;
 pub mod driver;
 pub mod entropy;
 pub mod event;
+pub mod gateway;
 pub mod jsonrpc;
+pub mod output;
 pub mod protocol;
+pub mod server;
 pub mod time;
 pub mod wire;

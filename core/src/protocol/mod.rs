@@ -1,1 +1,10 @@
-//! What the revisions say.
+//! What the revisions say: tables, names and rules, without any state.
+
+pub mod fault;
+pub mod header_value;
+pub mod meta;
+pub mod method;
+pub mod origin;
+pub mod required_headers;
+pub mod revision;
+pub mod x_mcp_header;

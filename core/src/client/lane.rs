@@ -1,0 +1,115 @@
+//! One HTTP connection to a server, and the response that is coming on it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::upstream::RequestId;
+use crate::time::Instant;
+use crate::wire::http1::{self, ResponseHead, ResponseReader};
+use crate::wire::sse;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) reader: ResponseReader,
+    /// What was asked on it; `None` while it idles.
+    pub(super) job: Option<Job>,
+    pub(super) connected: bool,
+    pub(super) idle_since: Instant,
+    pub(super) keep_alive: bool,
+}
+
+impl Lane {
+    pub(super) fn new(now: Instant, job: Job) -> Self {
+        let limits = http1::Limits { body_bytes: u64::MAX, ..http1::Limits::default() };
+        Self {
+            reader: ResponseReader::new(limits),
+            job: Some(job),
+            connected: false,
+            idle_since: now,
+            keep_alive: true,
+        }
+    }
+}
+
+/// A request on its way, and what has come of its response.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) task: Task,
+    pub(super) status: u16,
+    pub(super) body: Body,
+    /// Where `Location` pointed.
+    pub(super) location: Option<String>,
+    /// The last event id of the stream, to resume it.
+    pub(super) last_event_id: Option<String>,
+    /// The wait that the server asked for, in milliseconds.
+    pub(super) retry: Option<u64>,
+}
+
+/// Why something was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Task {
+    /// A request of ours.
+    Request {
+        request: RequestId,
+        /// Whether the response may begin a session.
+        initialize: bool,
+    },
+    /// The rest of the stream of a request.
+    Resume(RequestId),
+    /// A notification, or an answer.
+    Post,
+    /// The stream for what belongs to no request.
+    Listen,
+    /// The end of the session.
+    Goodbye,
+}
+
+impl Task {
+    /// The request that waits for this response.
+    pub(super) fn request(self) -> Option<RequestId> {
+        match self {
+            Self::Request { request, .. } | Self::Resume(request) => Some(request),
+            Self::Post | Self::Listen | Self::Goodbye => None,
+        }
+    }
+}
+
+/// What a response's body is, and what has come of it.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Before the head.
+    Awaited,
+    /// A JSON document.
+    Json(Vec<u8>),
+    /// An event stream.
+    Events(sse::Decoder),
+    /// Nothing that we read.
+    Ignored,
+}
+
+impl Job {
+    pub(super) fn new(task: Task) -> Self {
+        Self {
+            task,
+            status: 0,
+            body: Body::Awaited,
+            location: None,
+            last_event_id: None,
+            retry: None,
+        }
+    }
+
+    /// Takes the head of the response.
+    pub(super) fn begin(&mut self, head: &ResponseHead, limit: usize) {
+        self.status = head.status;
+        self.location = head.fields.get_str("location").map(String::from);
+        let kind = head.fields.get("content-type");
+        self.body = match head.status {
+            200 if sse::is_event_stream(kind) => Body::Events(sse::Decoder::new(limit)),
+            202 | 204 => Body::Ignored,
+            // Not only application/json: errors come with any type.
+            _ => Body::Json(Vec::new()),
+        };
+    }
+}

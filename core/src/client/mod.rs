@@ -1,0 +1,26 @@
+//! The client floor: our side towards servers.
+//!
+//! An [`Upstream`] is one server: a child process on its standard input and
+//! output, or a Streamable HTTP URL. It gives requests ids of our own, writes
+//! what the transport requires (headers, session id, protocol version), and
+//! gives back [`Event`]s. It knows how a revision travels, not what a gateway
+//! does with it.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `upstream` | one server, whatever carries it |
+//! | `wires` | the connections of all upstreams |
+//! | `process` | a child process: start, lines, diagnosis, end |
+//! | `http` | requests to a URL, their responses and streams |
+//! | `lane` | one HTTP connection and the response on it |
+
+mod http;
+mod lane;
+mod limits;
+mod process;
+mod upstream;
+mod wires;
+
+pub use limits::Limits;
+pub use upstream::{Event, Failure, Place, RequestId, Upstream, UpstreamId};
+pub use wires::Wires;

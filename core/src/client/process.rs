@@ -1,0 +1,263 @@
+//! A server in a child process: its start, its lines, its last words, its end.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use smallvec::SmallVec;
+
+use super::limits::Limits;
+use super::upstream::{Core, Event, Failure, RequestId};
+use super::wires::Wires;
+use crate::driver::{Action, CloseReason, Command, ConnId, ExitStatus, Signal};
+use crate::event;
+use crate::jsonrpc::{self, Envelope, Incoming, Message};
+use crate::time::Instant;
+use crate::wire::ndjson::{Decoder, Line, looks_like_message};
+
+#[derive(Debug)]
+pub(super) struct Process {
+    command: Command,
+    state: State,
+    decoder: Decoder,
+    /// The line of standard error that is being written.
+    words: Vec<u8>,
+    last_words: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Not started yet: the first message starts it.
+    Idle,
+    Running(ConnId),
+    /// Its standard input is closed; at the moment given, harder means follow.
+    Stopping(ConnId, Means, Instant),
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Means {
+    Terminate,
+    Kill,
+    Nothing,
+}
+
+impl Process {
+    pub(super) fn new(command: Command, limits: &Limits) -> Self {
+        Self {
+            command,
+            state: State::Idle,
+            decoder: Decoder::new(limits.message_bytes),
+            words: Vec::new(),
+            last_words: String::new(),
+        }
+    }
+
+    pub(super) fn send(&mut self, core: &mut Core, wires: &mut Wires, envelope: &Envelope<'_>) {
+        let conn = match self.state {
+            State::Running(conn) => conn,
+            State::Idle => {
+                let conn = wires.spawn(core.id, self.command.clone());
+                self.state = State::Running(conn);
+                conn
+            }
+            State::Stopping(..) | State::Gone => {
+                // Whoever still asks gets to know; the rest is lost as it should.
+                for request in core::mem::take(&mut core.open) {
+                    core.events.push_back(Event::Failed { request, failure: Failure::Stopped });
+                }
+                return;
+            }
+        };
+        wires.output.write(conn, |tail| envelope.write_line(tail));
+    }
+
+    pub(super) fn receive<'a>(
+        &mut self,
+        core: &mut Core,
+        wires: &mut Wires,
+        input: &mut &'a [u8],
+    ) -> Option<Event<'a>> {
+        loop {
+            match self.decoder.next(input)? {
+                Line::Text(line) => {
+                    if let Some(event) = read_line(core, wires, line) {
+                        return Some(event);
+                    }
+                }
+                Line::TooLong { skimmed, .. } => {
+                    let request = skimmed.id.and_then(|id| id.parse().ok()).map(RequestId);
+                    if let (false, Some(request)) = (skimmed.method, request) {
+                        core.fail(request, Failure::TooLong);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn stderr(&mut self, core: &Core, wires: &mut Wires, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(end);
+            self.take_words(core, line);
+            self.say_words(core, wires);
+            rest = after.get(1..).unwrap_or_default();
+        }
+        self.take_words(core, rest);
+    }
+
+    fn take_words(&mut self, core: &Core, bytes: &[u8]) {
+        let room = core.limits.stderr_line.saturating_sub(self.words.len());
+        self.words.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+
+    fn say_words(&mut self, core: &Core, wires: &mut Wires) {
+        let line = String::from_utf8_lossy(&self.words);
+        let line = line.trim_end();
+        if !line.is_empty() {
+            self.last_words = String::from(line);
+            let upstream = core.name.clone();
+            wires.output.tell(event::Event::Stderr { upstream, line: String::from(line) });
+        }
+        self.words.clear();
+    }
+
+    /// It closed its standard output: no answer can come any more.
+    pub(super) fn finished(&mut self, core: &mut Core, wires: &mut Wires) {
+        if let Some(Line::Text(line)) = self.decoder.finish()
+            && let Some(event) = read_line(core, wires, line)
+        {
+            core.events.push_back(event);
+        }
+        // Its exit, with a status, follows at once if it has one.
+        if let State::Running(conn) = self.state {
+            wires.output.act(Action::Finish(conn));
+            let until = wires.now + core.limits.exit_grace;
+            self.state = State::Stopping(conn, Means::Terminate, until);
+        }
+    }
+
+    pub(super) fn closed(
+        &mut self,
+        core: &mut Core,
+        wires: &mut Wires,
+        conn: ConnId,
+        why: CloseReason,
+    ) {
+        match self.state {
+            // It was started and broke its pipes: its exit is still to come.
+            State::Running(_) if why == CloseReason::Reset => {
+                let until = wires.now + core.limits.exit_grace;
+                self.state = State::Stopping(conn, Means::Terminate, until);
+            }
+            State::Running(_) => {
+                self.state = State::Gone;
+                wires.forget(conn);
+                core.end(Failure::NotStarted(why));
+            }
+            State::Stopping(..) | State::Idle | State::Gone => {}
+        }
+    }
+
+    pub(super) fn exited(
+        &mut self,
+        core: &mut Core,
+        wires: &mut Wires,
+        conn: ConnId,
+        status: ExitStatus,
+    ) {
+        self.say_words(core, wires);
+        self.state = State::Gone;
+        wires.forget(conn);
+        if !core.ended {
+            let upstream = core.name.clone();
+            wires.output.tell(event::Event::Exited { upstream, status });
+        }
+        core.end(Failure::Exited(status, core::mem::take(&mut self.last_words)));
+    }
+
+    pub(super) fn stop(&mut self, core: &Core, wires: &mut Wires) {
+        match self.state {
+            State::Running(conn) => {
+                wires.output.act(Action::Finish(conn));
+                let until = wires.now + core.limits.exit_grace;
+                self.state = State::Stopping(conn, Means::Terminate, until);
+            }
+            State::Idle => self.state = State::Gone,
+            State::Stopping(..) | State::Gone => {}
+        }
+    }
+
+    pub(super) fn kill(&mut self, wires: &mut Wires) {
+        match self.state {
+            State::Running(conn) | State::Stopping(conn, ..) => {
+                wires.output.act(Action::Signal { conn, signal: Signal::Kill });
+                self.state = State::Stopping(conn, Means::Nothing, NEVER);
+            }
+            State::Idle | State::Gone => self.state = State::Gone,
+        }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.state, State::Idle | State::Gone)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.state {
+            State::Stopping(_, Means::Terminate | Means::Kill, at) => Some(at),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tick(&mut self, core: &Core, wires: &mut Wires) {
+        let State::Stopping(conn, means, at) = self.state else { return };
+        if at > wires.now {
+            return;
+        }
+        match means {
+            Means::Terminate => {
+                wires.output.act(Action::Signal { conn, signal: Signal::Terminate });
+                let until = wires.now + core.limits.term_grace;
+                self.state = State::Stopping(conn, Means::Kill, until);
+            }
+            Means::Kill => self.kill(wires),
+            Means::Nothing => {}
+        }
+    }
+}
+
+const NEVER: Instant = Instant::from_micros(u64::MAX);
+
+/// A line that is no message is skipped and reported (TR-01).
+fn read_line<'a>(core: &mut Core, wires: &mut Wires, line: Cow<'a, [u8]>) -> Option<Event<'a>> {
+    if !looks_like_message(&line) {
+        noise(core, wires, &line);
+        return None;
+    }
+    let shown = line.get(..NOISE.min(line.len())).unwrap_or_default();
+    let beginning: SmallVec<[u8; NOISE]> = SmallVec::from_slice(shown);
+    match Message::parse(line, &jsonrpc::Limits::DEFAULT) {
+        Ok(Incoming::Message(message)) => core.event(message, None),
+        Ok(Incoming::Batch(_)) => {
+            noise(core, wires, &beginning);
+            None
+        }
+        Err(rejected) => {
+            // A broken answer must not leave its request waiting.
+            if let Some(request) = rejected.id.and_then(|id| id.parse().ok()).map(RequestId) {
+                core.fail(request, Failure::NotMcp(alloc::format!("{}", rejected.reason)));
+            }
+            noise(core, wires, &beginning);
+            None
+        }
+    }
+}
+
+/// How much of a line that is no message is shown.
+const NOISE: usize = 128;
+
+fn noise(core: &Core, wires: &mut Wires, line: &[u8]) {
+    let shown = line.get(..NOISE.min(line.len())).unwrap_or_default();
+    let line = String::from_utf8_lossy(shown).into_owned();
+    wires.output.tell(event::Event::Noise { upstream: core.name.clone(), line });
+}

@@ -1,0 +1,433 @@
+//! One server, whatever carries it.
+
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::string::String;
+use core::fmt;
+
+use super::http::Http;
+use super::limits::Limits;
+use super::process::Process;
+use super::wires::Wires;
+use crate::driver::{CloseReason, Command, ConnId, ExitStatus};
+use crate::jsonrpc::{Envelope, Kind, Message};
+use crate::protocol::method;
+use crate::protocol::revision::Revision;
+use crate::server::Outcome;
+use crate::time::Instant;
+use crate::wire::http1::Url;
+
+/// Names an upstream of a machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct UpstreamId(pub u64);
+
+/// Names a request of ours to one upstream. Its number is the JSON-RPC id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct RequestId(pub u64);
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// A program to start; it speaks on its standard input and output.
+    Process(Command),
+    /// A Streamable HTTP endpoint, with fields to send along.
+    Url {
+        /// The endpoint.
+        url: Url,
+        /// Header fields on every request.
+        fields: alloc::vec::Vec<(String, String)>,
+    },
+}
+
+/// What a server does.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The answer to a request: a result or an error.
+    Answer {
+        /// The request.
+        request: RequestId,
+        /// The answer.
+        message: Message<'a>,
+    },
+    /// A request will not be answered.
+    Failed {
+        /// The request.
+        request: RequestId,
+        /// Why.
+        failure: Failure,
+    },
+    /// The server asks; answer with [`Upstream::answer`].
+    Request {
+        /// What.
+        message: Message<'a>,
+        /// The request on whose stream it came.
+        during: Option<RequestId>,
+    },
+    /// The server tells.
+    Notification {
+        /// What.
+        message: Message<'a>,
+        /// The request on whose stream it came.
+        during: Option<RequestId>,
+    },
+    /// The server, or its session, is gone. All its requests have failed.
+    Ended {
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// Why something with a server did not work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The program could not be started.
+    NotStarted(CloseReason),
+    /// The process has ended; with its last words on standard error.
+    Exited(ExitStatus, String),
+    /// The process no longer reads or writes.
+    Silent,
+    /// No connection to the URL.
+    NotConnected(CloseReason),
+    /// The connection broke before the answer.
+    Broken,
+    /// What came is not HTTP, or not as MCP uses it.
+    NotMcp(String),
+    /// This HTTP status, without an answer.
+    Status(u16),
+    /// The server no longer knows our session (HTTP 404).
+    SessionLost,
+    /// The answer is longer than the limit.
+    TooLong,
+    /// Too many connections to this URL.
+    TooMany,
+    /// We stopped it.
+    Stopped,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(CloseReason::NotFound) => {
+                f.write_str("its program was not found: check the command and PATH")
+            }
+            Self::NotStarted(CloseReason::Denied) => {
+                f.write_str("its program may not be executed: check its permissions")
+            }
+            Self::NotStarted(_) => f.write_str("its program could not be started"),
+            Self::Exited(status, words) => {
+                match status {
+                    ExitStatus::Code(code) => write!(f, "it exited with code {code}")?,
+                    ExitStatus::Signal(signal) => write!(f, "it was killed by signal {signal}")?,
+                }
+                if words.is_empty() { Ok(()) } else { write!(f, "; its last words: {words}") }
+            }
+            Self::Silent => f.write_str("it closed its standard input or output"),
+            Self::NotConnected(CloseReason::Refused) => {
+                f.write_str("nobody listens at its URL: is it running?")
+            }
+            Self::NotConnected(CloseReason::Unresolved) => {
+                f.write_str("the host name in its URL has no address")
+            }
+            Self::NotConnected(_) => f.write_str("its URL cannot be reached"),
+            Self::Broken => f.write_str("the connection broke before the answer came"),
+            Self::NotMcp(what) => write!(f, "it does not answer as an MCP server: {what}"),
+            Self::Status(status) => write!(f, "it answered HTTP {status}"),
+            Self::SessionLost => f.write_str("it has ended our session"),
+            Self::TooLong => f.write_str("its answer is longer than the limit"),
+            Self::TooMany => f.write_str("too many connections to it are open"),
+            Self::Stopped => f.write_str("it was stopped"),
+        }
+    }
+}
+
+/// One server. See the [module](super).
+#[derive(Debug)]
+pub struct Upstream {
+    pub(super) core: Core,
+    carrier: Carrier,
+}
+
+/// What both carriers share.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) id: UpstreamId,
+    pub(super) name: String,
+    pub(super) limits: Limits,
+    pub(super) events: VecDeque<Event<'static>>,
+    /// Requests that have no answer yet.
+    pub(super) open: BTreeSet<RequestId>,
+    /// What the handshake agreed on, or the modern revision.
+    pub(super) revision: Option<Revision>,
+    next: u64,
+    pub(super) ended: bool,
+}
+
+#[derive(Debug)]
+enum Carrier {
+    Process(Process),
+    Http(Http),
+}
+
+impl Core {
+    /// Fails a request, if it is still open.
+    pub(super) fn fail(&mut self, request: RequestId, failure: Failure) {
+        if self.open.remove(&request) {
+            self.events.push_back(Event::Failed { request, failure });
+        }
+    }
+
+    /// Fails all requests and reports the end, once.
+    pub(super) fn end(&mut self, failure: Failure) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        for request in core::mem::take(&mut self.open) {
+            self.events.push_back(Event::Failed { request, failure: failure.clone() });
+        }
+        self.events.push_back(Event::Ended { failure });
+    }
+
+    /// What a message from the server means. Answers to nothing are dropped:
+    /// they are late (CAN-03).
+    pub(super) fn event<'a>(
+        &mut self,
+        message: Message<'a>,
+        during: Option<RequestId>,
+    ) -> Option<Event<'a>> {
+        match message.kind() {
+            Kind::Request => Some(Event::Request { message, during }),
+            Kind::Notification => Some(Event::Notification { message, during }),
+            Kind::Response | Kind::Error => {
+                // An error without an id, on a request's own stream, is its answer.
+                let request = match message.id() {
+                    Some(id) => RequestId(id.parse().ok()?),
+                    None => during?,
+                };
+                self.open.remove(&request).then_some(Event::Answer { request, message })
+            }
+        }
+    }
+}
+
+impl Upstream {
+    /// A server called `name` in messages to people. Nothing happens before the
+    /// first request.
+    pub fn new(id: UpstreamId, name: &str, place: Place, limits: Limits) -> Self {
+        let core = Core {
+            id,
+            name: String::from(name),
+            limits,
+            events: VecDeque::new(),
+            open: BTreeSet::new(),
+            revision: None,
+            next: 1,
+            ended: false,
+        };
+        let carrier = match place {
+            Place::Process(command) => Carrier::Process(Process::new(command, &core.limits)),
+            Place::Url { url, fields } => Carrier::Http(Http::new(url, fields)),
+        };
+        Self { core, carrier }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Says what the peers have agreed on, so that the transport follows it: the
+    /// negotiated legacy revision, or the modern one.
+    pub fn speak(&mut self, revision: Revision) {
+        self.core.revision = Some(revision);
+    }
+
+    /// The id that the next request will get, for tokens that must name it.
+    pub fn next_id(&self) -> RequestId {
+        RequestId(self.core.next)
+    }
+
+    /// Sends a request. `fields` go with a modern one over HTTP, besides those
+    /// that repeat its body: `Mcp-Param-*` of the host.
+    pub fn request(
+        &mut self,
+        wires: &mut Wires,
+        method: &str,
+        params: Option<&str>,
+        fields: &[(String, String)],
+    ) -> RequestId {
+        let request = RequestId(self.core.next);
+        self.core.next += 1;
+        self.core.open.insert(request);
+        let id = alloc::format!("{}", request.0);
+        let envelope = Envelope::Request { id: &id, method, params };
+        match &mut self.carrier {
+            Carrier::Process(process) => process.send(&mut self.core, wires, &envelope),
+            Carrier::Http(http) => {
+                http.request(&mut self.core, wires, request, method, &envelope, fields);
+            }
+        }
+        request
+    }
+
+    /// Sends a notification.
+    pub fn notify(&mut self, wires: &mut Wires, method: &str, params: Option<&str>) {
+        let envelope = Envelope::Notification { method, params };
+        self.post(wires, method, &envelope);
+    }
+
+    /// Answers a request of the server's, whose raw id is `id`.
+    pub fn answer(&mut self, wires: &mut Wires, id: &str, outcome: Outcome<'_>) {
+        let envelope = match outcome {
+            Outcome::Result(result) => Envelope::Result { id, result },
+            Outcome::Error(error) => Envelope::Error { id: Some(id), error },
+        };
+        self.post(wires, "", &envelope);
+    }
+
+    fn post(&mut self, wires: &mut Wires, method: &str, envelope: &Envelope<'_>) {
+        match &mut self.carrier {
+            Carrier::Process(process) => process.send(&mut self.core, wires, envelope),
+            Carrier::Http(http) => http.post(&mut self.core, wires, method, envelope),
+        }
+    }
+
+    /// Gives up a request: its answer will be dropped, and the server is told in
+    /// the way of its revision (2026-07-28 over HTTP: the stream is closed;
+    /// otherwise `notifications/cancelled`). `reason` is raw JSON.
+    pub fn cancel(&mut self, wires: &mut Wires, request: RequestId, reason: Option<&str>) {
+        if !self.core.open.remove(&request) {
+            return;
+        }
+        if let Carrier::Http(http) = &mut self.carrier
+            && self.core.revision == Some(Revision::NEWEST_MODERN)
+        {
+            http.abandon(&self.core, wires, request);
+            return;
+        }
+        let mut params = alloc::format!(r#"{{"requestId":{}"#, request.0);
+        if let Some(reason) = reason {
+            params.push_str(r#","reason":"#);
+            params.push_str(reason);
+        }
+        params.push('}');
+        self.notify(wires, method::CANCELLED, Some(&params));
+    }
+
+    /// Opens the stream for what belongs to no request (legacy, HTTP). Does
+    /// nothing for a process.
+    pub fn listen(&mut self, wires: &mut Wires) {
+        if let Carrier::Http(http) = &mut self.carrier {
+            http.listen(&mut self.core, wires);
+        }
+    }
+
+    /// Bytes came. Call until `None`.
+    pub fn receive<'a>(
+        &mut self,
+        wires: &mut Wires,
+        conn: ConnId,
+        input: &mut &'a [u8],
+    ) -> Option<Event<'a>> {
+        match &mut self.carrier {
+            Carrier::Process(process) => process.receive(&mut self.core, wires, input),
+            Carrier::Http(http) => http.receive(&mut self.core, wires, conn, input),
+        }
+    }
+
+    /// What happened without new bytes. Call until `None` after every input.
+    pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        self.core.events.pop_front()
+    }
+
+    /// The connection or process is there.
+    pub fn connected(&mut self, wires: &mut Wires, conn: ConnId) {
+        wires.output.open(conn);
+        if let Carrier::Http(http) = &mut self.carrier {
+            http.connected(conn);
+        }
+    }
+
+    /// The server will send no more on this connection.
+    pub fn finished(&mut self, wires: &mut Wires, conn: ConnId) {
+        match &mut self.carrier {
+            Carrier::Process(process) => process.finished(&mut self.core, wires),
+            Carrier::Http(http) => http.finished(&mut self.core, wires, conn),
+        }
+    }
+
+    /// The connection is gone, or never came to be.
+    pub fn closed(&mut self, wires: &mut Wires, conn: ConnId, why: CloseReason) {
+        match &mut self.carrier {
+            Carrier::Process(process) => process.closed(&mut self.core, wires, conn, why),
+            Carrier::Http(http) => http.closed(&mut self.core, wires, conn, why),
+        }
+    }
+
+    /// The process wrote to its standard error.
+    pub fn stderr(&mut self, wires: &mut Wires, bytes: &[u8]) {
+        if let Carrier::Process(process) = &mut self.carrier {
+            process.stderr(&self.core, wires, bytes);
+        }
+    }
+
+    /// The process has ended.
+    pub fn exited(&mut self, wires: &mut Wires, conn: ConnId, status: ExitStatus) {
+        if let Carrier::Process(process) = &mut self.carrier {
+            process.exited(&mut self.core, wires, conn, status);
+        }
+    }
+
+    /// Ends it: a process gets its standard input closed, later SIGTERM, later
+    /// SIGKILL; a URL is told that the session ends. [`is_gone`](Self::is_gone)
+    /// says when that is done.
+    pub fn stop(&mut self, wires: &mut Wires) {
+        self.core.end(Failure::Stopped);
+        match &mut self.carrier {
+            Carrier::Process(process) => process.stop(&self.core, wires),
+            Carrier::Http(http) => http.stop(&mut self.core, wires),
+        }
+    }
+
+    /// Ends it without patience.
+    pub fn kill(&mut self, wires: &mut Wires) {
+        self.core.end(Failure::Stopped);
+        match &mut self.carrier {
+            Carrier::Process(process) => process.kill(wires),
+            Carrier::Http(http) => http.close_all(wires),
+        }
+    }
+
+    /// Whether it has ended, or was stopped.
+    pub fn has_ended(&self) -> bool {
+        self.core.ended
+    }
+
+    /// Whether each request has a connection of its own.
+    pub fn is_per_request(&self) -> bool {
+        matches!(self.carrier, Carrier::Http(_))
+    }
+
+    /// Whether nothing of it is left: no process, no connection.
+    pub fn is_gone(&self) -> bool {
+        match &self.carrier {
+            Carrier::Process(process) => process.is_gone(),
+            Carrier::Http(http) => http.is_gone(),
+        }
+    }
+
+    /// When [`tick`](Self::tick) is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        match &self.carrier {
+            Carrier::Process(process) => process.deadline(),
+            Carrier::Http(http) => http.deadline(),
+        }
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, wires: &mut Wires) {
+        match &mut self.carrier {
+            Carrier::Process(process) => process.tick(&self.core, wires),
+            Carrier::Http(http) => http.tick(&mut self.core, wires),
+        }
+    }
+}

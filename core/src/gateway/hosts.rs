@@ -1,0 +1,188 @@
+//! What hosts ask and tell, on its way to the server.
+
+use alloc::string::{String, ToString};
+
+use super::machine::{Call, CallKind, Gateway};
+use super::rewrite;
+use crate::client::UpstreamId;
+use crate::jsonrpc::{Kind, Message, code, get};
+use crate::protocol::fault::Fault;
+use crate::protocol::revision::Era;
+use crate::protocol::{meta, method};
+use crate::server::{AskId, Event, ExchangeId, Outcome, PeerId, Request};
+
+impl Gateway {
+    pub(super) fn on_host_event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Request(request) => match request.era {
+                Era::Modern => self.on_modern_request(request),
+                Era::Legacy => self.on_legacy_request(&request),
+            },
+            Event::Notification { peer, message } => self.on_notification(peer, &message),
+            Event::Answer { ask, message } => self.on_answer_from_host(ask, &message),
+            Event::Cancelled { exchange, reason } => self.cancel_call(exchange, reason.as_deref()),
+            Event::Ended { peer } => {
+                if let Some(id) = self.sessions.remove(&peer) {
+                    self.stop_link(id);
+                }
+            }
+        }
+    }
+
+    fn on_legacy_request(&mut self, request: &Request<'_>) {
+        let Some(peer) = request.peer else { return };
+        let initialize = request.message.method() == method::INITIALIZE;
+        let id = if initialize {
+            let id = self.add_link(Some(peer));
+            if let Some(old) = self.sessions.insert(peer, id) {
+                self.stop_link(old);
+            }
+            id
+        } else {
+            match self.sessions.get(&peer) {
+                Some(id) => *id,
+                None => return self.no_server(request.exchange),
+            }
+        };
+        let now = self.now;
+        let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
+        let params = request.message.params();
+        let token = rewrite::progress_token(params).map(ToString::to_string);
+        let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
+        let (kind, rewritten) = if initialize {
+            let kind = CallKind::Initialize { exchange: request.exchange };
+            (kind, Some(rewrite::initialize(params, ours.as_deref())))
+        } else {
+            let kind = CallKind::Relay { exchange: request.exchange, logs: true };
+            let edit = (meta::PROGRESS_TOKEN, ours.as_deref());
+            (kind, ours.as_ref().map(|_| rewrite::with_meta(params, &[edit])))
+        };
+        let params = rewritten.as_deref().or(params);
+        let sent = link.upstream.request(&mut self.wires, request.message.method(), params, &[]);
+        link.calls.insert(sent, Call { kind, token, since: now });
+        self.routes.insert(request.exchange, (id, sent));
+        self.sweep_calls_later();
+        self.touch(id);
+    }
+
+    /// Sends a modern request of a host to the server.
+    pub(super) fn relay_modern(&mut self, id: UpstreamId, request: Request<'_>) {
+        let now = self.now;
+        let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
+        let message = &request.message;
+        let params = message.params();
+        let token = rewrite::progress_token(params).map(ToString::to_string);
+        let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
+        let rewritten = rewrite::modern_request(params, ours.as_deref());
+        let logs = params.and_then(meta::of).is_some_and(|m| get(m, meta::LOG_LEVEL).is_some());
+        let kind = match message.method() {
+            method::LISTEN => CallKind::Listen { exchange: request.exchange },
+            _ => CallKind::Relay { exchange: request.exchange, logs },
+        };
+        let method = message.method();
+        let sent =
+            link.upstream.request(&mut self.wires, method, Some(&rewritten), &request.params);
+        link.calls.insert(sent, Call { kind, token, since: now });
+        self.routes.insert(request.exchange, (id, sent));
+        self.sweep_calls_later();
+        self.touch(id);
+    }
+
+    fn no_server(&mut self, exchange: ExchangeId) {
+        let why = alloc::format!("{}: its connection has ended", self.config.name);
+        let fault = Fault::new(code::INTERNAL_ERROR, &why);
+        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+    }
+
+    fn on_notification(&mut self, peer: PeerId, message: &Message<'_>) {
+        let Some(&id) = self.sessions.get(&peer) else { return };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.upstream.notify(&mut self.wires, message.method(), message.params());
+        if message.method() == method::INITIALIZED {
+            link.upstream.listen(&mut self.wires);
+        }
+        self.touch(id);
+    }
+
+    fn on_answer_from_host(&mut self, ask: AskId, message: &Message<'_>) {
+        let Some((id, raw)) = self.asks.remove(&ask) else { return };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.asked.remove(&raw);
+        let outcome = match message.kind() {
+            Kind::Error => Outcome::Error(message.error().unwrap_or("{}")),
+            _ => Outcome::Result(message.result().unwrap_or("{}")),
+        };
+        link.upstream.answer(&mut self.wires, &raw, outcome);
+        self.touch(id);
+    }
+
+    /// Nobody waits for the answer to a host's request any more.
+    pub(super) fn cancel_call(&mut self, exchange: ExchangeId, reason: Option<&str>) {
+        self.forget_waiting(exchange);
+        let Some((id, request)) = self.routes.remove(&exchange) else { return };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        // A handshake cannot be cancelled (CAN-04): its session just ends.
+        let call = link.calls.remove(&request);
+        if !matches!(call, Some(Call { kind: CallKind::Initialize { .. }, .. })) {
+            link.upstream.cancel(&mut self.wires, request, reason);
+        }
+        self.touch(id);
+    }
+
+    /// Ends a connection to the server, and what waits for it.
+    pub(super) fn stop_link(&mut self, id: UpstreamId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.upstream.stop(&mut self.wires);
+        let asked = core::mem::take(&mut link.asked);
+        for ask in asked.into_values() {
+            self.asks.remove(&ask);
+        }
+        self.touch(id);
+    }
+
+    /// Forgets a connection of which nothing is left.
+    pub(super) fn bury(&mut self, id: UpstreamId) {
+        let Some(link) = self.links.get(&id) else { return };
+        if link.upstream.has_ended() && link.upstream.is_gone() && link.calls.is_empty() {
+            self.links.remove(&id);
+        }
+    }
+}
+
+impl Gateway {
+    fn sweep_calls_later(&mut self) {
+        if self.call_sweep.is_none() {
+            self.call_sweep = Some(self.now + self.config.limits.call_idle);
+        }
+    }
+
+    /// Fails requests that have shown no sign of life for too long.
+    pub(super) fn sweep_calls(&mut self) {
+        if self.call_sweep.is_none_or(|at| at > self.now) {
+            return;
+        }
+        self.call_sweep = None;
+        let idle = self.config.limits.call_idle;
+        let (mut late, mut next) = (alloc::vec::Vec::new(), None);
+        for call in self.links.values().flat_map(|link| link.calls.values()) {
+            let (CallKind::Relay { exchange, .. } | CallKind::Initialize { exchange }) = call.kind
+            else {
+                continue;
+            };
+            let at = call.since + idle;
+            if at <= self.now {
+                late.push(exchange);
+            } else {
+                next = Some(next.map_or(at, |before: crate::time::Instant| before.min(at)));
+            }
+        }
+        self.call_sweep = next;
+        for exchange in late {
+            self.cancel_call(exchange, Some(r#""timed out""#));
+            let why = String::from("it did not answer in time");
+            let fault =
+                Fault::new(code::INTERNAL_ERROR, &alloc::format!("{}: {why}", self.config.name));
+            self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+        }
+    }
+}

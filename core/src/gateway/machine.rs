@@ -1,0 +1,374 @@
+//! The gateway as a machine: every input to its owner, every event on its way.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use core::time::Duration;
+
+use super::modern::Modern;
+use super::pressure::Pressure;
+use super::shutdown::Phase;
+use crate::client::{self, Place, RequestId, Upstream, UpstreamId, Wires};
+use crate::driver::{Action, ConnId, Input, Machine};
+use crate::entropy::Entropy;
+use crate::event;
+use crate::output::Output;
+use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId};
+use crate::time::Instant;
+
+/// What a gateway is made with.
+#[derive(Debug)]
+pub struct Config {
+    /// The server's name in messages to people.
+    pub name: String,
+    /// Where the server is.
+    pub place: Place,
+    /// Our side towards hosts.
+    pub endpoint: server::Config,
+    /// What a connection to the server may cost.
+    pub upstream: client::Limits,
+    /// Our own limits.
+    pub limits: Limits,
+}
+
+/// Limits of a [`Gateway`].
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// A request without an answer or progress for this long is cancelled and
+    /// fails. Long enough for people to be asked meanwhile. Default 1 hour.
+    pub call_idle: Duration,
+    /// A server that does not answer `server/discover` for this long is taken for
+    /// a legacy one (a process) or a broken one (a URL). Default 10 s.
+    pub probe: Duration,
+    /// How long a verdict that the server is a legacy one is believed. Default
+    /// 10 minutes.
+    pub legacy_verdict: Duration,
+    /// Requests that wait for that verdict; more are refused. Default 256.
+    pub waiting: usize,
+    /// Requests that run when we are asked to stop have this long. Default 5 s.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            call_idle: Duration::from_secs(3600),
+            probe: Duration::from_secs(10),
+            legacy_verdict: Duration::from_secs(600),
+            waiting: 256,
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// A gateway in front of one server. See the [module](super).
+#[derive(Debug)]
+pub struct Gateway {
+    pub(super) config: Config,
+    pub(super) endpoint: Endpoint,
+    pub(super) wires: Wires,
+    pub(super) output: Output,
+    pub(super) links: BTreeMap<UpstreamId, Link>,
+    /// The server's session of each legacy session.
+    pub(super) sessions: BTreeMap<PeerId, UpstreamId>,
+    pub(super) modern: Modern,
+    /// Where each running request of a host has gone.
+    pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
+    /// Who asked each question to a host.
+    pub(super) asks: BTreeMap<AskId, (UpstreamId, String)>,
+    pub(super) pressure: Pressure,
+    pub(super) phase: Phase,
+    pub(super) now: Instant,
+    /// Whether a pipe has ended because its server did.
+    pub(super) deserted: bool,
+    /// Links whose deadline may have changed since it was last looked at.
+    touched: BTreeSet<UpstreamId>,
+    timed: BTreeMap<UpstreamId, Instant>,
+    pub(super) call_sweep: Option<Instant>,
+    next: u64,
+}
+
+/// A connection, or session, with the server.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) upstream: Upstream,
+    /// The legacy session that it is for; none if it is shared.
+    pub(super) peer: Option<PeerId>,
+    pub(super) calls: BTreeMap<RequestId, Call>,
+    /// Questions of the server that are with the host, by their raw ids.
+    pub(super) asked: BTreeMap<String, AskId>,
+}
+
+/// A request of ours to the server.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) kind: CallKind,
+    /// The host's progress token, as raw JSON.
+    pub(super) token: Option<String>,
+    /// When it was sent, or last showed progress.
+    pub(super) since: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CallKind {
+    /// For a host.
+    Relay { exchange: ExchangeId, logs: bool },
+    /// A host's `initialize`.
+    Initialize { exchange: ExchangeId },
+    /// A host's `subscriptions/listen`.
+    Listen { exchange: ExchangeId },
+    /// Our own `server/discover`.
+    Probe,
+}
+
+impl CallKind {
+    pub(super) fn exchange(self) -> Option<ExchangeId> {
+        match self {
+            Self::Relay { exchange, .. }
+            | Self::Initialize { exchange }
+            | Self::Listen { exchange } => Some(exchange),
+            Self::Probe => None,
+        }
+    }
+}
+
+impl Gateway {
+    /// A gateway whose secrets come from `seed`.
+    pub fn new(mut config: Config, seed: [u8; 32]) -> Self {
+        let endpoint = core::mem::replace(
+            &mut config.endpoint,
+            server::Config {
+                listeners: alloc::vec::Vec::new(),
+                path: String::new(),
+                limits: server::Limits::default(),
+            },
+        );
+        Self {
+            config,
+            endpoint: Endpoint::new(endpoint, Entropy::new(seed)),
+            wires: Wires::default(),
+            output: Output::default(),
+            links: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            modern: Modern::default(),
+            routes: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            pressure: Pressure::default(),
+            phase: Phase::Serving,
+            now: Instant::START,
+            deserted: false,
+            touched: BTreeSet::new(),
+            timed: BTreeMap::new(),
+            call_sweep: None,
+            next: 1,
+        }
+    }
+
+    /// Whether the end of the server ended a host's pipe.
+    pub fn is_deserted(&self) -> bool {
+        self.deserted
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        let n = self.next;
+        self.next += 1;
+        n
+    }
+
+    /// A new connection to the server, not used yet.
+    pub(super) fn add_link(&mut self, peer: Option<PeerId>) -> UpstreamId {
+        let id = UpstreamId(self.number());
+        let upstream = Upstream::new(
+            id,
+            &self.config.name,
+            self.config.place.clone(),
+            self.config.upstream.clone(),
+        );
+        let link = Link { upstream, peer, calls: BTreeMap::new(), asked: BTreeMap::new() };
+        self.links.insert(id, link);
+        id
+    }
+
+    pub(super) fn touch(&mut self, id: UpstreamId) {
+        self.touched.insert(id);
+    }
+
+    fn received(&mut self, conn: ConnId, bytes: &[u8]) {
+        let mut input = bytes;
+        if !conn.is_requested() {
+            while let Some(event) = self.endpoint.receive(conn, &mut input) {
+                self.on_host_event(event);
+            }
+            while let Some(full) = self.wires.take_swollen() {
+                if self.pressure.block(full, conn) {
+                    self.endpoint.hold(conn, true);
+                }
+            }
+            return;
+        }
+        let Some(id) = self.wires.owner(conn) else { return };
+        while let Some(link) = self.links.get_mut(&id)
+            && let Some(event) = link.upstream.receive(&mut self.wires, conn, &mut input)
+        {
+            self.on_server_event(id, event);
+        }
+        self.touch(id);
+    }
+
+    /// Pauses the connection to the server whose bytes filled a host's queue.
+    /// One that others share is not paused: a host that reads nothing is given
+    /// up at the hard limit instead.
+    fn press(&mut self, source: Option<ConnId>) {
+        while let Some(full) = self.endpoint.take_swollen() {
+            let Some(source) = source.filter(|source| source.is_requested()) else { continue };
+            let Some(link) = self.wires.owner(source).and_then(|id| self.links.get(&id)) else {
+                continue;
+            };
+            let exclusive = link.peer.is_some() || link.upstream.is_per_request();
+            if exclusive && self.pressure.block(full, source) {
+                self.wires.hold(source, true);
+            }
+        }
+    }
+
+    fn relieve(&mut self, sink: ConnId) {
+        for source in self.pressure.release(sink) {
+            if source.is_requested() {
+                self.wires.hold(source, false);
+            } else {
+                self.endpoint.hold(source, false);
+            }
+        }
+    }
+
+    /// Handles what follows from an input until nothing does.
+    fn settle(&mut self) {
+        loop {
+            if let Some(event) = self.endpoint.poll_event() {
+                self.on_host_event(event);
+                continue;
+            }
+            let Some(id) = self.touched.pop_first() else { break };
+            let Some(link) = self.links.get_mut(&id) else { continue };
+            if let Some(event) = link.upstream.poll_event() {
+                self.touched.insert(id);
+                self.on_server_event(id, event);
+                continue;
+            }
+            match link.upstream.deadline() {
+                Some(at) => self.timed.insert(id, at),
+                None => self.timed.remove(&id),
+            };
+            self.bury(id);
+        }
+        self.proceed();
+    }
+
+    fn tick(&mut self) {
+        self.endpoint.sweep();
+        let now = self.now;
+        let due: alloc::vec::Vec<UpstreamId> =
+            self.timed.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.upstream.tick(&mut self.wires);
+            }
+            self.touch(id);
+        }
+        self.sweep_calls();
+        self.check_probe();
+    }
+
+    fn to_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
+        let Some(id) = self.wires.owner(conn) else { return };
+        if let Some(link) = self.links.get_mut(&id) {
+            act(&mut link.upstream, &mut self.wires);
+        }
+        self.touch(id);
+    }
+}
+
+impl Machine for Gateway {
+    fn handle(&mut self, now: Instant, input: Input<'_>) {
+        self.now = now;
+        self.endpoint.at(now);
+        self.wires.at(now);
+        let mut source = None;
+        match input {
+            Input::Accepted { conn, listener } => self.endpoint.accepted(conn, listener),
+            Input::Received { conn, bytes } => {
+                source = Some(conn);
+                self.received(conn, bytes);
+            }
+            Input::Connected { conn } => {
+                self.to_upstream(conn, |upstream, wires| upstream.connected(wires, conn));
+            }
+            Input::Finished { conn } if conn.is_requested() => {
+                self.to_upstream(conn, |upstream, wires| upstream.finished(wires, conn));
+            }
+            Input::Finished { conn } => self.endpoint.finished(conn),
+            Input::Closed { conn, why } => {
+                if conn.is_requested() {
+                    self.to_upstream(conn, |upstream, wires| upstream.closed(wires, conn, why));
+                } else {
+                    self.endpoint.closed(conn);
+                }
+                self.pressure.forget(conn);
+                self.relieve(conn);
+            }
+            Input::Stderr { conn, bytes } => {
+                self.to_upstream(conn, |upstream, wires| upstream.stderr(wires, bytes));
+            }
+            Input::Exited { conn, status } => {
+                self.to_upstream(conn, |upstream, wires| upstream.exited(wires, conn, status));
+                self.pressure.forget(conn);
+                self.relieve(conn);
+            }
+            Input::Tick => self.tick(),
+            Input::Stop => self.stop(),
+        }
+        self.settle();
+        self.press(source);
+    }
+
+    fn poll(&mut self) -> Option<Action> {
+        self.endpoint.poll().or_else(|| self.wires.poll()).or_else(|| self.output.poll())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let timed = self.timed.values().copied();
+        timed
+            .chain(self.endpoint.deadline())
+            .chain(self.phase.deadline())
+            .chain(self.modern.deadline())
+            .chain(self.call_sweep)
+            .min()
+    }
+
+    fn outgoing(&self, conn: ConnId) -> &[u8] {
+        if conn.is_requested() { self.wires.outgoing(conn) } else { self.endpoint.outgoing(conn) }
+    }
+
+    fn sent(&mut self, now: Instant, conn: ConnId, n: usize) {
+        self.now = now;
+        self.endpoint.at(now);
+        self.wires.at(now);
+        let swollen = if conn.is_requested() {
+            self.wires.sent(conn, n);
+            self.wires.is_swollen(conn)
+        } else {
+            self.endpoint.sent(conn, n);
+            self.endpoint.is_swollen(conn)
+        };
+        if !swollen && !self.pressure.is_idle() {
+            self.relieve(conn);
+        }
+        // A pipe may have ended with its last byte.
+        self.settle();
+    }
+}
+
+impl Gateway {
+    pub(super) fn warn(&mut self, text: String) {
+        self.output.tell(event::Event::Warning(text));
+    }
+}

@@ -1,0 +1,26 @@
+//! The gateway floor: hosts on one side, a server on the other.
+//!
+//! [`Gateway`] is a [`Machine`](crate::driver::Machine). A legacy session of a
+//! host has a session with the server of its own: what either side says travels
+//! to exactly one other. Modern requests share one connection to the server,
+//! since each of them stands alone.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `machine` | the inputs and outputs, and whose they are |
+//! | `hosts` | what hosts ask and tell |
+//! | `servers` | what the server answers, asks and tells |
+//! | `modern` | the shared connection and what the server speaks |
+//! | `rewrite` | ids, tokens and identities at the hop |
+//! | `pressure` | who is paused until whom has been read |
+//! | `shutdown` | the end, in good order |
+
+mod hosts;
+mod machine;
+mod modern;
+mod pressure;
+mod rewrite;
+mod servers;
+mod shutdown;
+
+pub use machine::{Config, Gateway, Limits};

@@ -1,0 +1,196 @@
+//! The connection that modern requests share, and what the server speaks.
+//!
+//! Before the first modern request goes out, the server is asked with
+//! `server/discover`; the answer is read by the table of `requirements.md`
+//! section 2. Requests that come meanwhile wait.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+
+use super::machine::{Call, CallKind, Gateway};
+use crate::client::{Failure, Place, RequestId, UpstreamId};
+use crate::jsonrpc::{Kind, Message, code, get};
+use crate::protocol::fault::Fault;
+use crate::protocol::revision::Revision;
+use crate::protocol::{meta, method};
+use crate::server::{Outcome, Request};
+use crate::time::Instant;
+
+/// What is known of the server's modern side.
+#[derive(Debug, Default)]
+pub(super) struct Modern {
+    pub(super) verdict: Verdict,
+    waiting: VecDeque<Request<'static>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Verdict {
+    /// Nothing yet, or no longer.
+    #[default]
+    Unknown,
+    /// It was asked, and has until then.
+    Asked(UpstreamId, RequestId, Instant),
+    /// It speaks a modern revision, on this connection.
+    Modern(UpstreamId),
+    /// It does not; believed until then.
+    Legacy(Instant),
+}
+
+impl Modern {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.verdict {
+            Verdict::Asked(_, _, until) => Some(until),
+            _ => None,
+        }
+    }
+}
+
+impl Gateway {
+    /// A modern request of a host.
+    pub(super) fn on_modern_request(&mut self, request: Request<'_>) {
+        match self.modern.verdict {
+            Verdict::Modern(id) => self.relay_modern(id, request),
+            Verdict::Legacy(until) if self.now < until => self.refuse_modern(&request),
+            Verdict::Asked(..) => self.wait(request),
+            Verdict::Unknown | Verdict::Legacy(_) => {
+                self.wait(request);
+                self.probe();
+            }
+        }
+    }
+
+    fn wait(&mut self, request: Request<'_>) {
+        if self.modern.waiting.len() >= self.config.limits.waiting {
+            let why =
+                alloc::format!("{}: too many requests wait for it to start", self.config.name);
+            let fault = Fault::new(code::INTERNAL_ERROR, &why);
+            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+            return;
+        }
+        self.modern.waiting.push_back(request.into_owned());
+    }
+
+    /// A request that waited is no longer wanted.
+    pub(super) fn forget_waiting(&mut self, exchange: crate::server::ExchangeId) {
+        self.modern.waiting.retain(|request| request.exchange != exchange);
+    }
+
+    fn probe(&mut self) {
+        let id = self.add_link(None);
+        let mut params = String::from(r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":""#);
+        params.push_str(Revision::NEWEST_MODERN.as_str());
+        params.push_str(r#"","io.modelcontextprotocol/clientInfo":"#);
+        params.push_str(meta::IDENTITY);
+        params.push_str(r#","io.modelcontextprotocol/clientCapabilities":{}}}"#);
+        let until = self.now + self.config.limits.probe;
+        let now = self.now;
+        if let Some(link) = self.links.get_mut(&id) {
+            link.upstream.speak(Revision::NEWEST_MODERN);
+            let request =
+                link.upstream.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
+            link.calls.insert(request, Call { kind: CallKind::Probe, token: None, since: now });
+            self.modern.verdict = Verdict::Asked(id, request, until);
+        }
+        self.touch(id);
+    }
+
+    /// The server has answered the probe.
+    pub(super) fn on_probe_answer(&mut self, id: UpstreamId, message: &Message<'_>) {
+        let modern = match message.kind() {
+            Kind::Error => {
+                let code = message.error().and_then(|error| get(error, "code"));
+                let code = code.and_then(|raw| raw.parse().ok()).unwrap_or(0);
+                match code {
+                    code::UNSUPPORTED_VERSION
+                    | code::HEADER_MISMATCH
+                    | code::MISSING_CAPABILITY => {
+                        let why = alloc::format!(
+                            "{}: it speaks a later MCP than this gateway, and refused {}",
+                            self.config.name,
+                            Revision::NEWEST_MODERN
+                        );
+                        return self.give_up_modern(id, &why);
+                    }
+                    _ => false,
+                }
+            }
+            _ => message.result().and_then(|result| get(result, "supportedVersions")).is_some_and(
+                |versions| {
+                    versions.starts_with('[')
+                        && crate::jsonrpc::elements(versions).any(|version| {
+                            version.trim_matches('"') == Revision::NEWEST_MODERN.as_str()
+                        })
+                },
+            ),
+        };
+        if !modern {
+            return self.judge_legacy(id);
+        }
+        self.modern.verdict = Verdict::Modern(id);
+        for request in core::mem::take(&mut self.modern.waiting) {
+            self.relay_modern(id, request);
+        }
+    }
+
+    /// The probe was not answered.
+    pub(super) fn on_probe_failure(&mut self, id: UpstreamId, failure: &Failure) {
+        let process = matches!(self.config.place, Place::Process(_));
+        match failure {
+            // Some servers quit on any request before initialize.
+            Failure::Exited(..) | Failure::Silent if process => self.judge_legacy(id),
+            Failure::Status(400 | 404 | 405) => self.judge_legacy(id),
+            failure => {
+                let why = alloc::format!("{}: {failure}", self.config.name);
+                self.give_up_modern(id, &why);
+            }
+        }
+    }
+
+    /// The time for the answer to the probe has passed.
+    pub(super) fn check_probe(&mut self) {
+        let Verdict::Asked(id, _, until) = self.modern.verdict else { return };
+        if until > self.now {
+            return;
+        }
+        if matches!(self.config.place, Place::Process(_)) {
+            self.judge_legacy(id);
+        } else {
+            let why = alloc::format!("{}: it does not answer", self.config.name);
+            self.give_up_modern(id, &why);
+        }
+    }
+
+    fn judge_legacy(&mut self, id: UpstreamId) {
+        self.modern.verdict = Verdict::Legacy(self.now + self.config.limits.legacy_verdict);
+        self.stop_link(id);
+        for request in core::mem::take(&mut self.modern.waiting) {
+            self.refuse_modern(&request);
+        }
+    }
+
+    /// No verdict: the next request asks again.
+    fn give_up_modern(&mut self, id: UpstreamId, why: &str) {
+        self.modern.verdict = Verdict::Unknown;
+        self.stop_link(id);
+        let fault = Fault::new(code::INTERNAL_ERROR, why);
+        for request in core::mem::take(&mut self.modern.waiting) {
+            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+        }
+    }
+
+    /// The server speaks only legacy revisions. `server/discover` is answered as
+    /// such a server would, so that a host that can falls back to `initialize`.
+    fn refuse_modern(&mut self, request: &Request<'_>) {
+        let why = alloc::format!(
+            "{} speaks no MCP later than {}: begin with initialize",
+            self.config.name,
+            Revision::NEWEST_LEGACY
+        );
+        let code = match request.message.method() {
+            method::DISCOVER => code::METHOD_NOT_FOUND,
+            _ => code::INVALID_REQUEST,
+        };
+        let fault = Fault::new(code, &why);
+        self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+    }
+}

@@ -1,0 +1,104 @@
+//! What changes in a message between two hops: progress tokens, identities,
+//! subscription ids. All the rest passes as it came.
+
+use alloc::string::String;
+
+use crate::jsonrpc::{get, with_member};
+use crate::protocol::meta;
+
+/// `object` with members of its `_meta` replaced (`Some`) or removed (`None`).
+/// No object at all is taken for an empty one.
+pub(super) fn with_meta(object: Option<&str>, edits: &[(&str, Option<&str>)]) -> String {
+    let object = object.unwrap_or("{}");
+    let mut inner = String::from(meta::of(object).unwrap_or("{}"));
+    for (name, value) in edits {
+        let mut next = String::with_capacity(inner.len() + 64);
+        with_member(&inner, name, *value, &mut next);
+        inner = next;
+    }
+    let inner = (inner != "{}").then_some(inner.as_str());
+    let mut out = String::with_capacity(object.len() + 128);
+    with_member(object, "_meta", inner, &mut out);
+    out
+}
+
+/// `object` with one member replaced.
+pub(super) fn with(object: &str, name: &str, value: &str) -> String {
+    let mut out = String::with_capacity(object.len() + value.len() + 16);
+    with_member(object, name, Some(value), &mut out);
+    out
+}
+
+/// The token under which a request wants its progress reported, as raw JSON.
+pub(super) fn progress_token(params: Option<&str>) -> Option<&str> {
+    get(meta::of(params?)?, meta::PROGRESS_TOKEN)
+}
+
+/// The parameters of a modern request for the server: our identity, the host's
+/// beside it.
+pub(super) fn modern_request(params: Option<&str>, token: Option<&str>) -> String {
+    let theirs = params.and_then(meta::of).and_then(|m| get(m, meta::CLIENT_INFO));
+    let edits = [
+        (meta::VIA_CLIENT, theirs),
+        (meta::CLIENT_INFO, Some(meta::IDENTITY)),
+        (meta::PROGRESS_TOKEN, token),
+    ];
+    with_meta(params, &edits)
+}
+
+/// A modern result for the host: our identity, the server's beside it. An absent
+/// `resultType` is said to be what it means (MET-06).
+pub(super) fn modern_result(result: &str) -> String {
+    let theirs = meta::of(result).and_then(|m| get(m, meta::SERVER_INFO));
+    let edits = [(meta::VIA_SERVER, theirs), (meta::SERVER_INFO, Some(meta::IDENTITY))];
+    let result = with_meta(Some(result), &edits);
+    if get(&result, "resultType").is_some() {
+        return result;
+    }
+    with(&result, "resultType", r#""complete""#)
+}
+
+/// `initialize` for the server.
+pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
+    let theirs = params.and_then(|params| get(params, "clientInfo"));
+    let edits = [(meta::VIA_CLIENT, theirs), (meta::PROGRESS_TOKEN, token)];
+    with(&with_meta(params, &edits), "clientInfo", meta::IDENTITY)
+}
+
+/// The result of `initialize` for the host.
+pub(super) fn initialized(result: &str) -> String {
+    let theirs = get(result, "serverInfo");
+    with(&with_meta(Some(result), &[(meta::VIA_SERVER, theirs)]), "serverInfo", meta::IDENTITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_must_change_changes() {
+        let params = r#"{"z": 1.0,"_meta":{"progressToken":"t", "x/y":[1]},"name":"n"}"#;
+        assert_eq!(progress_token(Some(params)), Some("\"t\""));
+        let out = with_meta(Some(params), &[(meta::PROGRESS_TOKEN, Some("7"))]);
+        assert_eq!(out, r#"{"z": 1.0,"_meta":{"progressToken":7, "x/y":[1]},"name":"n"}"#);
+    }
+
+    #[test]
+    fn an_empty_meta_is_left_out() {
+        let out = with_meta(Some(r#"{"a":1}"#), &[(meta::PROGRESS_TOKEN, None)]);
+        assert_eq!(out, r#"{"a":1}"#);
+    }
+
+    #[test]
+    fn identities_travel_beside_ours() {
+        let out = modern_request(
+            Some(r#"{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"h"}}}"#),
+            None,
+        );
+        let inner = meta::of(&out).unwrap();
+        assert_eq!(get(inner, meta::CLIENT_INFO), Some(meta::IDENTITY));
+        assert_eq!(get(inner, meta::VIA_CLIENT), Some(r#"{"name":"h"}"#));
+        let out = modern_result(r#"{"content":[]}"#);
+        assert_eq!(get(&out, "resultType"), Some("\"complete\""));
+    }
+}

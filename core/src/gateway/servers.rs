@@ -1,0 +1,298 @@
+//! What the server answers, asks and tells, on its way to a host.
+
+use alloc::string::{String, ToString};
+
+use super::machine::{Call, CallKind, Gateway};
+use super::modern::Verdict;
+use super::rewrite;
+use crate::client::{Event, Failure, RequestId, UpstreamId};
+use crate::jsonrpc::{Message, code, get, string};
+use crate::protocol::fault::Fault;
+use crate::protocol::revision::Revision;
+use crate::protocol::{meta, method};
+use crate::server::{ExchangeId, Outcome, PeerId, Route};
+
+impl Gateway {
+    pub(super) fn on_server_event(&mut self, id: UpstreamId, event: Event<'_>) {
+        match event {
+            Event::Answer { request, message } => self.on_answer(id, request, &message),
+            Event::Failed { request, failure } => self.on_failure(id, request, &failure),
+            Event::Request { message, during } => self.on_request(id, &message, during),
+            Event::Notification { message, during } => self.on_server_notice(id, &message, during),
+            Event::Ended { failure } => self.on_server_ended(id, &failure),
+        }
+    }
+
+    fn take_call(&mut self, id: UpstreamId, request: RequestId) -> Option<Call> {
+        let call = self.links.get_mut(&id)?.calls.remove(&request)?;
+        if let Some(exchange) = call.kind.exchange() {
+            self.routes.remove(&exchange);
+        }
+        Some(call)
+    }
+
+    fn on_answer(&mut self, id: UpstreamId, request: RequestId, message: &Message<'_>) {
+        let Some(call) = self.take_call(id, request) else { return };
+        let shared = self.links.get(&id).is_some_and(|link| link.peer.is_none());
+        match (call.kind, message.result()) {
+            (CallKind::Probe, _) => self.on_probe_answer(id, message),
+            (CallKind::Initialize { exchange }, Some(result)) => {
+                self.on_initialized(id, exchange, result);
+            }
+            (CallKind::Initialize { exchange }, None) => {
+                let error = message.error().unwrap_or("{}");
+                let fault = refused_handshake(&self.config.name, error);
+                let error = fault.as_ref().map_or(error, |fault| &fault.object);
+                self.endpoint.respond(exchange, Outcome::Error(error));
+                self.sessions.retain(|_, link| *link != id);
+                self.stop_link(id);
+            }
+            (CallKind::Relay { exchange, .. }, Some(result)) if shared => {
+                let result = rewrite::modern_result(result);
+                self.endpoint.respond(exchange, Outcome::Result(&result));
+            }
+            (CallKind::Relay { exchange, .. }, Some(result)) => {
+                self.endpoint.respond(exchange, Outcome::Result(result));
+            }
+            (CallKind::Listen { exchange }, Some(result)) => {
+                let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
+                let result = rewrite::modern_result(&rewrite::with_meta(
+                    Some(result),
+                    &[(meta::SUBSCRIPTION_ID, Some(theirs))],
+                ));
+                self.endpoint.respond(exchange, Outcome::Result(&result));
+            }
+            (CallKind::Relay { exchange, .. } | CallKind::Listen { exchange }, None) => {
+                let error = message.error().unwrap_or("{}");
+                self.endpoint.respond(exchange, Outcome::Error(error));
+            }
+        }
+    }
+
+    fn on_initialized(&mut self, id: UpstreamId, exchange: ExchangeId, result: &str) {
+        let agreed = get(result, "protocolVersion").and_then(string);
+        let revision = agreed.as_deref().and_then(Revision::parse_legacy);
+        let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
+            let why = alloc::format!(
+                "{}: it answered initialize with an unknown protocolVersion",
+                self.config.name
+            );
+            let fault = Fault::new(code::INTERNAL_ERROR, &why);
+            self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+            self.sessions.retain(|_, link| *link != id);
+            self.stop_link(id);
+            return;
+        };
+        link.upstream.speak(revision);
+        let result = rewrite::initialized(result);
+        self.endpoint.respond(exchange, Outcome::Result(&result));
+    }
+
+    fn on_failure(&mut self, id: UpstreamId, request: RequestId, failure: &Failure) {
+        let Some(call) = self.take_call(id, request) else { return };
+        let Some(exchange) = call.kind.exchange() else {
+            return self.on_probe_failure(id, failure);
+        };
+        let why = alloc::format!("{}: {failure}", self.config.name);
+        let fault = Fault::new(code::INTERNAL_ERROR, &why);
+        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+        if matches!(call.kind, CallKind::Initialize { .. }) {
+            self.sessions.retain(|_, link| *link != id);
+            self.stop_link(id);
+        }
+    }
+
+    /// The server, or its session, is gone, and with it the host's session: the
+    /// host begins anew.
+    fn on_server_ended(&mut self, id: UpstreamId, failure: &Failure) {
+        if *failure != Failure::Stopped {
+            self.warn(alloc::format!("{}: {failure}", self.config.name));
+        }
+        if self.modern.verdict == Verdict::Modern(id) {
+            self.modern.verdict = Verdict::Unknown;
+        }
+        let peer = self.links.get(&id).and_then(|link| link.peer);
+        if let Some(peer) = peer
+            && self.sessions.get(&peer) == Some(&id)
+        {
+            self.sessions.remove(&peer);
+            self.deserted = true;
+            self.endpoint.end_peer(peer);
+        }
+        self.stop_link(id);
+    }
+
+    fn on_request(&mut self, id: UpstreamId, message: &Message<'_>, during: Option<RequestId>) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let raw = message.id().unwrap_or("null");
+        if message.method() == method::PING {
+            link.upstream.answer(&mut self.wires, raw, Outcome::Result("{}"));
+            return;
+        }
+        let Some(peer) = link.peer else {
+            let name = &self.config.name;
+            self.warn(alloc::format!(
+                "{name}: it sent a request, {}, which 2026-07-28 does not allow; dropped",
+                message.method()
+            ));
+            return;
+        };
+        let exchange = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
+        let route = exchange.or_else(|| self.endpoint.running_in(peer).next());
+        let route = route.map_or(Route::Peer(peer), Route::Exchange);
+        let asked = self.endpoint.ask(route, message.method(), message.params());
+        let Some(link) = self.links.get_mut(&id) else { return };
+        match asked {
+            Some(ask) => {
+                link.asked.insert(raw.to_string(), ask);
+                self.asks.insert(ask, (id, raw.to_string()));
+            }
+            None => {
+                let fault = Fault::new(code::INTERNAL_ERROR, "The host cannot be asked now");
+                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+            }
+        }
+    }
+
+    fn on_server_notice(
+        &mut self,
+        id: UpstreamId,
+        message: &Message<'_>,
+        during: Option<RequestId>,
+    ) {
+        let params = message.params();
+        match message.method() {
+            method::PROGRESS => self.on_progress(id, params),
+            method::CANCELLED => self.on_cancelled_by_server(id, params),
+            name => {
+                let peer = self.links.get(&id).and_then(|link| link.peer);
+                match peer {
+                    Some(peer) => self.tell_session(id, peer, name, params, during),
+                    None => self.tell_modern(id, name, params, during),
+                }
+            }
+        }
+    }
+
+    fn on_progress(&mut self, id: UpstreamId, params: Option<&str>) {
+        let Some(params) = params else { return };
+        let request = get(params, "progressToken").and_then(|raw| raw.parse().ok()).map(RequestId);
+        let now = self.now;
+        let call = self.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
+            |call| {
+                call.since = now;
+                Some((call.kind.exchange()?, call.token.as_deref()?))
+            },
+        );
+        // Late ones are dropped (PRG-03).
+        let Some((exchange, token)) = call else { return };
+        let params = rewrite::with(params, "progressToken", token);
+        self.endpoint.notify(Route::Exchange(exchange), method::PROGRESS, Some(&params));
+    }
+
+    /// The server withdraws a question, or ends a subscription.
+    fn on_cancelled_by_server(&mut self, id: UpstreamId, params: Option<&str>) {
+        let Some(params) = params else { return };
+        let Some(raw) = get(params, "requestId") else { return };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if let Some(ask) = link.asked.remove(raw) {
+            self.asks.remove(&ask);
+            self.endpoint.withdraw(ask, get(params, "reason"));
+            return;
+        }
+        let listen = raw.parse().ok().map(RequestId).filter(|request| {
+            matches!(link.calls.get(request), Some(Call { kind: CallKind::Listen { .. }, .. }))
+        });
+        // Its result follows, or does not: the host learns by the end of the stream.
+        if let Some(request) = listen
+            && let Some(Call { kind: CallKind::Listen { exchange }, .. }) =
+                self.take_call(id, request)
+        {
+            let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
+            let id = [(meta::SUBSCRIPTION_ID, Some(theirs))];
+            let result = rewrite::modern_result(&rewrite::with_meta(None, &id));
+            self.endpoint.respond(exchange, Outcome::Result(&result));
+        }
+    }
+
+    /// Something for a legacy session. What belongs to a request travels with
+    /// it; what does not, by the session's own stream.
+    fn tell_session(
+        &mut self,
+        id: UpstreamId,
+        peer: PeerId,
+        method: &str,
+        params: Option<&str>,
+        during: Option<RequestId>,
+    ) {
+        let owner =
+            during.and_then(|request| self.links.get(&id)?.calls.get(&request)?.kind.exchange());
+        let route = match owner {
+            Some(exchange) => Route::Exchange(exchange),
+            None if method == method::MESSAGE => self.route_log(peer),
+            None => Route::Peer(peer),
+        };
+        self.endpoint.notify(route, method, params);
+    }
+
+    /// A log message of a server that does not say for which request: the only
+    /// one that runs, or the session's stream, or the newest that runs.
+    fn route_log(&self, peer: PeerId) -> Route {
+        let mut running = self.endpoint.running_in(peer);
+        match (running.next(), running.next()) {
+            (Some(only), None) => Route::Exchange(only),
+            (Some(newest), Some(_)) if !self.endpoint.has_stream(peer) => Route::Exchange(newest),
+            _ => Route::Peer(peer),
+        }
+    }
+
+    /// Something from the connection that modern hosts share: to the
+    /// subscription, or the request, that it belongs to; to nobody by guess
+    /// (LOG-04).
+    fn tell_modern(
+        &mut self,
+        id: UpstreamId,
+        method: &str,
+        params: Option<&str>,
+        during: Option<RequestId>,
+    ) {
+        let Some(link) = self.links.get(&id) else { return };
+        let tagged = params.and_then(meta::of).and_then(|m| get(m, meta::SUBSCRIPTION_ID));
+        if let Some(tagged) = tagged {
+            let call = tagged.parse().ok().and_then(|n| link.calls.get(&RequestId(n)));
+            let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
+            let exchange = *exchange;
+            let theirs = String::from(self.endpoint.id_of(exchange).unwrap_or("null"));
+            let params =
+                rewrite::with_meta(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
+            self.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
+            return;
+        }
+        let owner = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
+        let owner = owner.or_else(|| {
+            let mut logging = link.calls.values().filter_map(|call| match call.kind {
+                CallKind::Relay { exchange, logs: true } => Some(exchange),
+                _ => None,
+            });
+            let first = logging.next();
+            first.filter(|_| method == method::MESSAGE && logging.next().is_none())
+        });
+        if let Some(exchange) = owner {
+            self.endpoint.notify(Route::Exchange(exchange), method, params);
+        }
+    }
+}
+
+/// A server that knows no `initialize` speaks only modern revisions.
+fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
+    let code = get(error, "code")?.parse().ok()?;
+    let modern =
+        matches!(code, code::METHOD_NOT_FOUND | code::UNSUPPORTED_VERSION | code::HEADER_MISMATCH);
+    modern.then(|| {
+        let why = alloc::format!(
+            "{name} speaks only MCP {}, and this host an older one: use a newer host, or an older server",
+            Revision::NEWEST_MODERN
+        );
+        Fault::with_data(code::INTERNAL_ERROR, &why, error)
+    })
+}

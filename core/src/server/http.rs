@@ -1,0 +1,669 @@
+//! The HTTP side: requests in, answers and event streams out.
+//!
+//! A connection serves one request at a time; bytes that come meanwhile are
+//! held back, within a limit, so that answers keep their order.
+
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::admit::{self, Admitted};
+use super::endpoint::{Conn, Endpoint, Event, Listener};
+use super::exchange::{Carrier, ExchangeId, Unasked};
+use super::limits::Limits;
+use super::peer::{PeerId, Place};
+use crate::driver::{Action, ConnId, ListenerId};
+use crate::jsonrpc::{Envelope, Incoming, Kind, Message, code, error_object};
+use crate::protocol::fault::Fault;
+use crate::protocol::method;
+use crate::protocol::revision::Era;
+use crate::time::Instant;
+use crate::wire::http1::write::{self, BodyLen};
+use crate::wire::http1::{self, Form, Framing, Part, RequestHead, RequestReader, Version};
+
+#[derive(Debug)]
+pub(super) struct Http {
+    listener: ListenerId,
+    reader: RequestReader,
+    head: Option<RequestHead>,
+    body: Vec<u8>,
+    /// Bytes that came while the connection was busy.
+    held: Vec<u8>,
+    paused: bool,
+    /// The host will send no more.
+    pub(super) ended: bool,
+    /// Whether the connection outlives the present request.
+    keep_alive: bool,
+    version: Version,
+    pub(super) state: State,
+    /// When the state was entered, a request began, or a stream was written to.
+    pub(super) since: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Between requests.
+    Idle,
+    /// A request is coming.
+    Reading,
+    /// A request is being worked on.
+    Busy(ExchangeId),
+    /// A GET stream of a session.
+    Stream(PeerId),
+    /// Nothing more is read; what is queued is written, then the end.
+    Closing,
+}
+
+impl Http {
+    pub(super) fn new(now: Instant, listener: ListenerId, limits: &Limits) -> Self {
+        let limits =
+            http1::Limits { body_bytes: limits.message_bytes as u64, ..http1::Limits::default() };
+        Self {
+            listener,
+            reader: RequestReader::new(limits),
+            head: None,
+            body: Vec::new(),
+            held: Vec::new(),
+            paused: false,
+            ended: false,
+            keep_alive: true,
+            version: Version::Http11,
+            state: State::Idle,
+            since: now,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+}
+
+impl Endpoint {
+    fn http(&mut self, conn: ConnId) -> Option<&mut Http> {
+        match self.conns.get_mut(&conn) {
+            Some(Conn::Http(http)) => Some(http),
+            _ => None,
+        }
+    }
+
+    pub(super) fn receive_http<'a>(
+        &mut self,
+        conn: ConnId,
+        input: &mut &'a [u8],
+    ) -> Option<Event<'a>> {
+        // The body, as long as it lies in the input in one piece.
+        let mut piece: Option<&'a [u8]> = None;
+        loop {
+            let (now, limit) = (self.now, self.config.limits.held_bytes);
+            let Some(http) = self.http(conn) else {
+                *input = &[];
+                return None;
+            };
+            if input.is_empty() {
+                http.body.extend_from_slice(piece.unwrap_or_default());
+                return None;
+            }
+            match http.state {
+                State::Closing => {
+                    *input = &[];
+                    return None;
+                }
+                State::Busy(_) | State::Stream(_) => {
+                    http.held.extend_from_slice(core::mem::take(input));
+                    if http.held.len() > limit {
+                        http.paused = true;
+                        self.output.act(Action::Pause(conn));
+                    }
+                    return None;
+                }
+                State::Idle if !http.held.is_empty() => {
+                    // The connection has just become free: what came first is
+                    // read first.
+                    http.held.extend_from_slice(core::mem::take(input));
+                    return None;
+                }
+                State::Idle => {
+                    http.state = State::Reading;
+                    http.since = now;
+                    let by = now + self.config.limits.request_time;
+                    self.sweep_by(by);
+                }
+                State::Reading => match http.reader.next(input) {
+                    Ok(None) => {
+                        http.body.extend_from_slice(piece.unwrap_or_default());
+                        return None;
+                    }
+                    Ok(Some(Part::Head(head))) => self.read_head(conn, head),
+                    Ok(Some(Part::Data(data))) => {
+                        if http.body.is_empty() && piece.is_none() {
+                            piece = Some(data);
+                        } else {
+                            http.body.extend_from_slice(piece.take().unwrap_or_default());
+                            http.body.extend_from_slice(data);
+                        }
+                    }
+                    Ok(Some(Part::End(_))) => {
+                        let Some(head) = http.head.take() else { continue };
+                        let body = match piece.take() {
+                            Some(piece) => Cow::Borrowed(piece),
+                            None => Cow::Owned(core::mem::take(&mut http.body)),
+                        };
+                        if let Some(event) = self.read_request(conn, &head, body) {
+                            return Some(event);
+                        }
+                    }
+                    Err(error) => {
+                        let status = error.status();
+                        http.keep_alive = false;
+                        let error = error_object(
+                            code::INVALID_REQUEST,
+                            &alloc::format!("Bad HTTP request: {error}"),
+                            None,
+                        );
+                        self.write_json(
+                            conn,
+                            status,
+                            &Envelope::Error { id: None, error: &error },
+                            None,
+                        );
+                    }
+                },
+            }
+        }
+    }
+
+    /// Bytes that were held while the connection was busy. `None` when they are
+    /// used up or wait for more.
+    pub(super) fn receive_held(&mut self, conn: ConnId) -> Option<Event<'static>> {
+        let http = self.http(conn)?;
+        if http.state != State::Idle || http.held.is_empty() {
+            return None;
+        }
+        let held = core::mem::take(&mut http.held);
+        let resume = core::mem::take(&mut http.paused);
+        if resume {
+            self.output.act(Action::Resume(conn));
+        }
+        let mut input = held.as_slice();
+        let event = self.receive_http(conn, &mut input).map(Event::into_owned);
+        if !input.is_empty()
+            && let Some(http) = self.http(conn)
+        {
+            http.held = input.to_vec();
+        }
+        event
+    }
+
+    /// What the head alone decides.
+    fn read_head(&mut self, conn: ConnId, head: RequestHead) {
+        let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
+        http.keep_alive = head.keep_alive;
+        http.version = head.version();
+        let rules = match self.config.listeners.get(http.listener.0 as usize) {
+            Some(Listener::Http(rules)) => Some(rules),
+            _ => None,
+        };
+        let refusal = rules.and_then(|rules| {
+            let fields = &head.fields;
+            let target = head.host().filter(|_| head.form() == Form::Absolute);
+            rules.check(fields.get_all("host"), fields.get_all("origin"), target).err()
+        });
+        let refusal = match refusal {
+            Some(refused) => Some((refused.status(), refused.to_string())),
+            None => refuse_by_head(&head, &self.config.path)
+                .map(|(status, why)| (status, String::from(why))),
+        };
+        match refusal {
+            Some((status, why)) => {
+                // An unread body must not be taken for the next request.
+                http.keep_alive &= head.framing == Framing::None;
+                self.refuse(conn, status, &Fault::new(code::INVALID_REQUEST, &why), None);
+                if let Some(http) = self.http(conn)
+                    && http.state == State::Idle
+                {
+                    // The reader still gives the end of this request.
+                    http.state = State::Reading;
+                }
+            }
+            None => {
+                if head.expect_continue && head.framing != Framing::None {
+                    self.output.write(conn, |tail| tail.extend_from_slice(write::CONTINUE));
+                }
+                http.head = Some(head);
+            }
+        }
+    }
+
+    fn read_request<'a>(
+        &mut self,
+        conn: ConnId,
+        head: &RequestHead,
+        body: Cow<'a, [u8]>,
+    ) -> Option<Event<'a>> {
+        match head.method() {
+            "POST" => self.read_post(conn, head, body),
+            "GET" => self.open_get(conn, head),
+            _ => {
+                let token = head.fields.get_str("mcp-session-id").unwrap_or_default();
+                match self.session(token) {
+                    Some(peer) => {
+                        self.end_peer(peer);
+                        self.write_empty(conn, 204);
+                    }
+                    None => self.refuse(conn, 404, &no_session(), None),
+                }
+                None
+            }
+        }
+    }
+
+    fn read_post<'a>(
+        &mut self,
+        conn: ConnId,
+        head: &RequestHead,
+        body: Cow<'a, [u8]>,
+    ) -> Option<Event<'a>> {
+        let message = match Message::parse(body, &admit::JSON) {
+            Ok(Incoming::Message(message)) => message,
+            Ok(Incoming::Batch(_)) => {
+                self.refuse(conn, 400, &Fault::new(code::INVALID_REQUEST, admit::NO_BATCH), None);
+                return None;
+            }
+            Err(rejected) => {
+                let fault = Fault { code: rejected.code, object: admit::rejection(&rejected) };
+                self.refuse(conn, 400, &fault, rejected.id.as_deref());
+                return None;
+            }
+        };
+        let admitted = match admit::on_http(&message, head) {
+            Ok(admitted) => admitted,
+            Err(fault) => {
+                let claimed = crate::protocol::meta::claim(message.params()).is_some();
+                let era = if claimed { Era::Modern } else { Era::Legacy };
+                self.refuse(conn, admit::refusal_status(era, &fault), &fault, message.id());
+                return None;
+            }
+        };
+        let carrier = Carrier::Http { sse: accepts(head, "text/event-stream"), streaming: false };
+        match admitted {
+            Admitted::Ignored => {
+                self.write_empty(conn, 202);
+                None
+            }
+            Admitted::Modern => {
+                let params = param_fields(head);
+                match self.begin(conn, None, None, carrier, message)? {
+                    Event::Request(mut request) => {
+                        request.params = params;
+                        Some(Event::Request(request))
+                    }
+                    other => Some(other),
+                }
+            }
+            Admitted::Legacy | Admitted::Notice | Admitted::Answer => {
+                self.read_in_session(conn, head, carrier, message)
+            }
+        }
+    }
+
+    fn read_in_session<'a>(
+        &mut self,
+        conn: ConnId,
+        head: &RequestHead,
+        carrier: Carrier,
+        message: Message<'a>,
+    ) -> Option<Event<'a>> {
+        let token = head.fields.get_str("mcp-session-id").map(str::trim);
+        if message.kind() == Kind::Request && message.method() == method::INITIALIZE {
+            let Some(peer) = self.add_session_peer() else {
+                let fault = Fault::new(code::INTERNAL_ERROR, "Too many sessions: try again later");
+                self.refuse(conn, 503, &fault, message.id());
+                return None;
+            };
+            return self.begin(conn, Some(peer), Some(peer), carrier, message);
+        }
+        let Some(token) = token else {
+            let fault = Fault::new(
+                code::INVALID_REQUEST,
+                "Mcp-Session-Id is missing: send initialize first, or a request with _meta of 2026-07-28",
+            );
+            self.refuse(conn, 400, &fault, message.id());
+            return None;
+        };
+        let Some(peer) = self.session(token) else {
+            // Never the id of an answer: it is not a request of theirs.
+            let id = message.id().filter(|_| message.kind() == Kind::Request);
+            self.refuse(conn, 404, &no_session(), id);
+            return None;
+        };
+        match message.kind() {
+            Kind::Request => self.begin(conn, Some(peer), Some(peer), carrier, message),
+            Kind::Notification => {
+                self.write_empty(conn, 202);
+                self.notice(peer, message)
+            }
+            Kind::Response | Kind::Error => match self.answered(peer, message) {
+                Ok(event) => {
+                    self.write_empty(conn, 202);
+                    Some(event)
+                }
+                Err(Unasked::Late) => {
+                    self.write_empty(conn, 202);
+                    None
+                }
+                Err(Unasked::Unknown) => {
+                    let why = "Nothing was asked with the id of this answer";
+                    self.refuse(conn, 400, &Fault::new(code::INVALID_REQUEST, why), None);
+                    None
+                }
+            },
+        }
+    }
+
+    /// A GET: the stream of a session for what belongs to no request.
+    fn open_get(&mut self, conn: ConnId, head: &RequestHead) -> Option<Event<'static>> {
+        let token = head.fields.get_str("mcp-session-id").map(str::trim);
+        let Some(token) = token else {
+            self.refuse(
+                conn,
+                405,
+                &Fault::new(code::INVALID_REQUEST, "GET needs the Mcp-Session-Id of a session"),
+                None,
+            );
+            return None;
+        };
+        let Some(peer) = self.session(token) else {
+            self.refuse(conn, 404, &no_session(), None);
+            return None;
+        };
+        if !accepts(head, "text/event-stream") {
+            let why = "GET opens an event stream: accept text/event-stream";
+            self.refuse(conn, 406, &Fault::new(code::INVALID_REQUEST, why), None);
+            return None;
+        }
+        self.http(conn)?.state = State::Stream(peer);
+        self.begin_stream(conn);
+        self.write_comment(conn);
+        let Place::Session(session) = &mut self.peers.get_mut(&peer)?.place else { return None };
+        session.streams.push(conn);
+        session.waiting_bytes = 0;
+        let waiting = core::mem::take(&mut session.waiting);
+        for line in waiting {
+            self.write_event_line(conn, &line);
+        }
+        None
+    }
+
+    /// Marks a connection as working on a request.
+    pub(super) fn occupy(&mut self, conn: ConnId, exchange: ExchangeId) {
+        let now = self.now;
+        if let Some(http) = self.http(conn) {
+            http.state = State::Busy(exchange);
+            http.since = now;
+        }
+        self.sweep_by(now + self.config.limits.keep_alive);
+    }
+
+    /// The request of a connection is answered: on to the next, or the end.
+    fn free(&mut self, conn: ConnId) {
+        let (now, draining) = (self.now, self.draining);
+        let Some(http) = self.http(conn) else { return };
+        if http.ended || draining || !http.keep_alive {
+            self.hang_up(conn);
+            return;
+        }
+        http.state = State::Idle;
+        http.since = now;
+        if !http.held.is_empty() {
+            self.freed.push_back(conn);
+        }
+        self.sweep_by(now + self.config.limits.connection_idle);
+    }
+
+    /// Ends a connection when what is queued is written.
+    pub(super) fn hang_up(&mut self, conn: ConnId) {
+        let (now, queued) = (self.now, self.output.queued(conn));
+        let Some(http) = self.http(conn) else { return };
+        http.state = State::Closing;
+        http.since = now;
+        http.held = Vec::new();
+        if http.ended && queued == 0 {
+            self.close(conn);
+            return;
+        }
+        self.output.act(Action::Finish(conn));
+        self.sweep_by(now + super::sweep::LINGER);
+    }
+
+    pub(super) fn finish_http(&mut self, conn: ConnId) {
+        let queued = self.output.queued(conn);
+        let Some(http) = self.http(conn) else { return };
+        http.ended = true;
+        match http.state {
+            State::Idle | State::Reading | State::Stream(_) => self.close(conn),
+            State::Closing if queued == 0 => self.close(conn),
+            State::Closing => {}
+            State::Busy(exchange) => {
+                // A modern host that hangs up has cancelled its request; a
+                // legacy one may have closed only its own direction.
+                if self.exchanges.get(&exchange).is_some_and(|state| state.era == Era::Modern) {
+                    self.close(conn);
+                }
+            }
+        }
+    }
+
+    /// What a connection that is gone leaves behind.
+    pub(super) fn abandon_http(&mut self, conn: ConnId, state: State) {
+        match state {
+            State::Busy(exchange) => self.carrier_lost(exchange),
+            State::Stream(peer) => {
+                if let Some(state) = self.peers.get_mut(&peer)
+                    && let Place::Session(session) = &mut state.place
+                {
+                    session.streams.retain(|stream| *stream != conn);
+                }
+            }
+            State::Idle | State::Reading | State::Closing => {}
+        }
+    }
+
+    pub(super) fn begin_stream(&mut self, conn: ConnId) {
+        let Some(http) = self.http(conn) else { return };
+        let length = match http.version {
+            Version::Http11 => BodyLen::Chunked,
+            Version::Http10 => {
+                http.keep_alive = false;
+                BodyLen::Close
+            }
+        };
+        let mut fields: Vec<(&str, &str)> = Vec::from([
+            ("Content-Type", "text/event-stream"),
+            ("Cache-Control", "no-cache"),
+            ("X-Accel-Buffering", "no"),
+        ]);
+        if !http.keep_alive {
+            fields.push(("Connection", "close"));
+        }
+        self.output.write(conn, |tail| write_head(tail, 200, &fields, length));
+    }
+
+    pub(super) fn write_event(&mut self, conn: ConnId, envelope: &Envelope<'_>) {
+        let mut line = core::mem::take(&mut self.scratch);
+        line.clear();
+        line.extend_from_slice(EVENT);
+        envelope.write_line(&mut line);
+        self.write_scratch(conn, line);
+    }
+
+    fn write_event_line(&mut self, conn: ConnId, message: &[u8]) {
+        let mut line = core::mem::take(&mut self.scratch);
+        line.clear();
+        line.extend_from_slice(EVENT);
+        line.extend_from_slice(message);
+        self.write_scratch(conn, line);
+    }
+
+    pub(super) fn write_comment(&mut self, conn: ConnId) {
+        let mut line = core::mem::take(&mut self.scratch);
+        line.clear();
+        line.push(b':');
+        line.push(b'\n');
+        self.write_scratch(conn, line);
+    }
+
+    /// Sends an event, complete but for its last line end, as one chunk.
+    fn write_scratch(&mut self, conn: ConnId, mut event: Vec<u8>) {
+        event.push(b'\n');
+        let now = self.now;
+        if let Some(http) = self.http(conn) {
+            http.since = now;
+            let chunked = http.version == Version::Http11;
+            self.output.write(conn, |tail| {
+                if chunked {
+                    write::chunk(tail, &[&event]);
+                } else {
+                    tail.extend_from_slice(&event);
+                }
+            });
+        }
+        event.shrink_to(64 << 10);
+        self.scratch = event;
+    }
+
+    pub(super) fn end_stream(&mut self, conn: ConnId) {
+        let Some(http) = self.http(conn) else { return };
+        if http.version == Version::Http11 {
+            self.output.write(conn, write::last_chunk);
+        }
+        self.free(conn);
+    }
+
+    /// Ends the response to a request that will not be answered.
+    pub(super) fn end_without_answer(&mut self, conn: ConnId, sse: bool, streaming: bool) {
+        if streaming {
+            self.end_stream(conn);
+        } else if sse {
+            self.begin_stream(conn);
+            self.end_stream(conn);
+        } else {
+            self.write_empty(conn, 202);
+        }
+    }
+
+    pub(super) fn write_json(
+        &mut self,
+        conn: ConnId,
+        status: u16,
+        envelope: &Envelope<'_>,
+        session: Option<&str>,
+    ) {
+        let Some(http) = self.http(conn) else { return };
+        let mut fields: Vec<(&str, &str)> = Vec::from([("Content-Type", "application/json")]);
+        if let Some(session) = session {
+            fields.push(("Mcp-Session-Id", session));
+        }
+        if status == 405 {
+            fields.push(("Allow", "POST, GET, DELETE"));
+        }
+        if status == 503 {
+            fields.push(("Retry-After", "5"));
+        }
+        if !http.keep_alive {
+            fields.push(("Connection", "close"));
+        }
+        let length = BodyLen::Length(envelope.len() as u64);
+        self.output.write(conn, |tail| {
+            write_head(tail, status, &fields, length);
+            envelope.write(tail);
+        });
+        self.free(conn);
+    }
+
+    fn refuse(&mut self, conn: ConnId, status: u16, fault: &Fault, id: Option<&str>) {
+        self.write_json(conn, status, &Envelope::Error { id, error: &fault.object }, None);
+    }
+
+    fn write_empty(&mut self, conn: ConnId, status: u16) {
+        let Some(http) = self.http(conn) else { return };
+        let close: &[(&str, &str)] = if http.keep_alive { &[] } else { &[("Connection", "close")] };
+        let length = if status == 204 { BodyLen::None } else { BodyLen::Length(0) };
+        self.output.write(conn, |tail| write_head(tail, status, close, length));
+        self.free(conn);
+    }
+}
+
+const EVENT: &[u8] = b"event: message\ndata: ";
+
+/// Writes a head whose fields are all ours: none of them can be refused.
+fn write_head(tail: &mut Vec<u8>, status: u16, fields: &[(&str, &str)], length: BodyLen) {
+    let written = write::response_head(tail, status, fields, length);
+    debug_assert!(written.is_ok());
+}
+
+fn no_session() -> Fault {
+    Fault::new(code::INVALID_REQUEST, "Session not found: it ended or never was; send initialize")
+}
+
+fn refuse_by_head(head: &RequestHead, path: &str) -> Option<(u16, &'static str)> {
+    if head.path() != path {
+        return Some((404, "Not found: the MCP endpoint is at another path"));
+    }
+    match head.method() {
+        "POST" => {}
+        "GET" | "DELETE" => return None,
+        _ => return Some((405, "Method not allowed: use POST, GET or DELETE")),
+    }
+    if !is_json(head.fields.get_str("content-type").unwrap_or_default()) {
+        return Some((415, "Content-Type must be application/json"));
+    }
+    if !accepts(head, "application/json") && !accepts(head, "text/event-stream") {
+        return Some((406, "Accept must allow application/json and text/event-stream"));
+    }
+    None
+}
+
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+/// Whether `Accept` allows a media type. Absent allows all.
+fn accepts(head: &RequestHead, media: &str) -> bool {
+    let kind = media.split('/').next().unwrap_or_default();
+    let mut any = false;
+    for value in head.fields.get_all("accept") {
+        any = true;
+        let Ok(value) = core::str::from_utf8(value) else { continue };
+        for range in value.split(',') {
+            let mut parts = range.split(';');
+            let essence = parts.next().unwrap_or_default().trim();
+            let refused = parts.any(|parameter| {
+                parameter.split_once('=').is_some_and(|(name, weight)| {
+                    name.trim().eq_ignore_ascii_case("q")
+                        && weight.trim().trim_start_matches('0').trim_matches(['.', '0']).is_empty()
+                })
+            });
+            let wild = essence
+                .strip_suffix("/*")
+                .is_some_and(|prefix| prefix == "*" || prefix.eq_ignore_ascii_case(kind));
+            if !refused && (wild || essence.eq_ignore_ascii_case(media)) {
+                return true;
+            }
+        }
+    }
+    !any
+}
+
+/// The `Mcp-Param-*` fields of a request.
+fn param_fields(head: &RequestHead) -> Vec<(String, String)> {
+    head.fields
+        .iter()
+        .filter(|(name, _)| {
+            name.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("mcp-param-"))
+        })
+        .filter_map(|(name, value)| {
+            Some((String::from(name), String::from(core::str::from_utf8(value).ok()?)))
+        })
+        .collect()
+}

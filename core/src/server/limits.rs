@@ -1,0 +1,62 @@
+//! What one endpoint allows its hosts.
+
+use core::time::Duration;
+
+/// Limits of an [`Endpoint`](super::Endpoint), all of them per endpoint unless
+/// said otherwise.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of one incoming message. Longer: HTTP 413, or the line is thrown
+    /// away and answered `-32600`. Default 64 MiB.
+    pub message_bytes: usize,
+    /// Connections at a time; one more is closed at once. Default 1,024.
+    pub connections: usize,
+    /// Sessions at a time; one more `initialize` gets HTTP 503. Default 1,000.
+    pub sessions: usize,
+    /// Requests in flight in one session or on one pipe; one more is refused
+    /// with `-32600`. Default 256.
+    pub in_flight: usize,
+    /// Messages kept for a session that has no stream open; the oldest is
+    /// dropped. Default 256.
+    pub waiting_messages: usize,
+    /// Bytes of the same. Default 4 MiB.
+    pub waiting_bytes: usize,
+    /// Bytes that may arrive on an HTTP connection while it is busy, before
+    /// reading pauses. Default 64 KiB.
+    pub held_bytes: usize,
+    /// Queued bytes above which a connection is given up: its reader is too
+    /// slow for what cannot be paused. Default 256 MiB.
+    pub outgoing_hard: usize,
+    /// A session without traffic ends after this. Default 30 minutes.
+    pub session_idle: Duration,
+    /// An HTTP connection without a request ends after this. Default 2 minutes.
+    pub connection_idle: Duration,
+    /// A request's head and body must have come within this. Default 30 s.
+    pub request_time: Duration,
+    /// A stream without a message gets a comment after this, and a waiting
+    /// request becomes a stream. Default 15 s.
+    pub keep_alive: Duration,
+    /// Requests still running when a pipe's peer stops sending have this long
+    /// to be answered. Default 1 s.
+    pub pipe_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: 64 << 20,
+            connections: 1024,
+            sessions: 1000,
+            in_flight: 256,
+            waiting_messages: 256,
+            waiting_bytes: 4 << 20,
+            held_bytes: 64 << 10,
+            outgoing_hard: 256 << 20,
+            session_idle: Duration::from_secs(30 * 60),
+            connection_idle: Duration::from_secs(120),
+            request_time: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(15),
+            pipe_grace: Duration::from_secs(1),
+        }
+    }
+}

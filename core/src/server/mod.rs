@@ -1,0 +1,32 @@
+//! The server floor: our side towards hosts, in every revision, over HTTP and
+//! over newline-framed pipes.
+//!
+//! An [`Endpoint`] owns the connections, sessions and running requests of its
+//! hosts. It consumes bytes and gives [`Event`]s; whoever embeds it answers
+//! with [`Endpoint::respond`], [`Endpoint::notify`] and [`Endpoint::ask`]. It
+//! decides eras, checks headers, Origin and Host, keeps ids apart, and chooses
+//! between JSON and event streams; the embedder sees requests and answers.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `endpoint` | connections and inputs |
+//! | `admit` | what a message is, and whether it may come in |
+//! | `http` | requests on HTTP connections |
+//! | `pipe` | newline-framed connections |
+//! | `exchange` | answers, notifications and questions to hosts |
+//! | `peer` | sessions and pipes as conversations |
+//! | `sweep` | what falls due with time |
+
+mod admit;
+mod endpoint;
+mod exchange;
+mod http;
+mod limits;
+mod peer;
+mod pipe;
+mod sweep;
+
+pub use endpoint::{Config, Endpoint, Event, Listener, Request};
+pub use exchange::{AskId, ExchangeId, Outcome, Route};
+pub use limits::Limits;
+pub use peer::PeerId;

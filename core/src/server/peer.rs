@@ -1,0 +1,147 @@
+//! Conversations: legacy sessions over HTTP, and pipes.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::endpoint::{Conn, Endpoint, Event};
+use super::exchange::{AskId, ExchangeId};
+use crate::driver::ConnId;
+use crate::protocol::revision::Revision;
+use crate::time::Instant;
+
+/// Names a legacy session, or a pipe.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct PeerId(pub(super) u64);
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) place: Place,
+    /// What `initialize` agreed on; `None` before.
+    pub(super) revision: Option<Revision>,
+    /// The `initialize` that is running.
+    pub(super) opening: Option<ExchangeId>,
+    /// Requests of the host that run, by the raw text of their ids.
+    pub(super) in_flight: BTreeMap<Box<str>, ExchangeId>,
+    /// Questions to the host that are open.
+    pub(super) asks: BTreeSet<AskId>,
+    pub(super) last_seen: Instant,
+}
+
+#[derive(Debug)]
+pub(super) enum Place {
+    Pipe(ConnId),
+    Session(Session),
+}
+
+/// A session over HTTP.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// Its id on the wire; empty until `initialize` has succeeded.
+    pub(super) token: String,
+    /// Its open GET streams; the newest gets the messages.
+    pub(super) streams: Vec<ConnId>,
+    /// Messages for a stream that is not open, oldest first.
+    pub(super) waiting: VecDeque<Vec<u8>>,
+    pub(super) waiting_bytes: usize,
+}
+
+impl Peer {
+    fn new(place: Place, now: Instant) -> Self {
+        Self {
+            place,
+            revision: None,
+            opening: None,
+            in_flight: BTreeMap::new(),
+            asks: BTreeSet::new(),
+            last_seen: now,
+        }
+    }
+}
+
+impl Endpoint {
+    pub(super) fn add_pipe_peer(&mut self, conn: ConnId) -> PeerId {
+        let peer = PeerId(self.number());
+        self.peers.insert(peer, Peer::new(Place::Pipe(conn), self.now));
+        peer
+    }
+
+    /// A session for an `initialize` that has just come. It has no id before
+    /// that succeeds. `None` if there are too many.
+    pub(super) fn add_session_peer(&mut self) -> Option<PeerId> {
+        if self.peers.len() >= self.config.limits.sessions {
+            return None;
+        }
+        let peer = PeerId(self.number());
+        self.peers.insert(peer, Peer::new(Place::Session(Session::default()), self.now));
+        self.sweep_by(self.now + self.config.limits.session_idle);
+        Some(peer)
+    }
+
+    pub(super) fn is_opening(&self, peer: PeerId) -> bool {
+        self.peers.get(&peer).is_some_and(|peer| peer.opening.is_some())
+    }
+
+    /// The live session with this id on the wire.
+    pub(super) fn session(&mut self, token: &str) -> Option<PeerId> {
+        let peer = *self.tokens.get(token)?;
+        self.peers.get_mut(&peer)?.last_seen = self.now;
+        Some(peer)
+    }
+
+    /// `initialize` has succeeded with this revision: gives a session over HTTP
+    /// its id.
+    pub(super) fn open_session(&mut self, peer: PeerId, revision: Revision) -> Option<String> {
+        let state = self.peers.get_mut(&peer)?;
+        state.opening = None;
+        state.revision = Some(revision);
+        let Place::Session(session) = &mut state.place else { return None };
+        session.token = self.entropy.token();
+        self.tokens.insert(session.token.clone(), peer);
+        Some(session.token.clone())
+    }
+
+    /// Ends a session, or a pipe: what runs in it is cancelled, its streams and
+    /// its pipe close. Reported as [`Event::Ended`].
+    pub fn end_peer(&mut self, peer: PeerId) {
+        let Some(state) = self.peers.remove(&peer) else { return };
+        for exchange in state.in_flight.into_values() {
+            self.drop_exchange(exchange);
+            self.events.push_back(Event::Cancelled { exchange, reason: None });
+        }
+        for ask in state.asks {
+            self.asks.remove(&ask);
+        }
+        match state.place {
+            Place::Session(session) => {
+                self.tokens.remove(&session.token);
+                for conn in session.streams {
+                    self.end_stream(conn);
+                }
+            }
+            Place::Pipe(conn) => {
+                if matches!(self.conns.get(&conn), Some(Conn::Pipe(_))) {
+                    self.finish_then_close(conn);
+                }
+            }
+        }
+        self.events.push_back(Event::Ended { peer });
+    }
+
+    /// Keeps a message for a session without a stream.
+    pub(super) fn keep_for_later(&mut self, peer: PeerId, message: Vec<u8>) {
+        let limits = &self.config.limits;
+        let Some(Peer { place: Place::Session(session), .. }) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        session.waiting_bytes += message.len();
+        session.waiting.push_back(message);
+        while session.waiting.len() > limits.waiting_messages
+            || (session.waiting_bytes > limits.waiting_bytes && session.waiting.len() > 1)
+        {
+            let dropped = session.waiting.pop_front().map_or(0, |old| old.len());
+            session.waiting_bytes -= dropped;
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Newline-framed connections: standard input and output, Unix sockets, TCP.
+//!
+//! One pipe is one peer. Modern requests and a legacy session may share it
+//! (2026-07-28 `basic/versioning`, requirements section 2).
+
+use alloc::borrow::Cow;
+
+use super::admit::{self, Admitted};
+use super::endpoint::{Conn, Endpoint, Event};
+use super::exchange::Carrier;
+use super::limits::Limits;
+use super::peer::PeerId;
+use crate::driver::ConnId;
+use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
+use crate::output::Output;
+use crate::time::Instant;
+use crate::wire::ndjson::{Decoder, Line};
+
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub(super) peer: PeerId,
+    pub(super) stdio: bool,
+    decoder: Decoder,
+    /// When the peer will be given up: it has stopped sending.
+    pub(super) give_up: Option<Instant>,
+}
+
+impl Pipe {
+    pub(super) fn new(peer: PeerId, stdio: bool, limits: &Limits) -> Self {
+        Self { peer, stdio, decoder: Decoder::new(limits.message_bytes), give_up: None }
+    }
+}
+
+impl Endpoint {
+    pub(super) fn receive_pipe<'a>(
+        &mut self,
+        conn: ConnId,
+        input: &mut &'a [u8],
+    ) -> Option<Event<'a>> {
+        loop {
+            let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else {
+                *input = &[];
+                return None;
+            };
+            let peer = pipe.peer;
+            if !self.peers.contains_key(&peer) {
+                // It has ended; only its last bytes have still to go out.
+                *input = &[];
+                return None;
+            }
+            match pipe.decoder.next(input)? {
+                Line::Text(line) => {
+                    if let Some(event) = self.read_line(conn, peer, line) {
+                        return Some(event);
+                    }
+                }
+                Line::TooLong { skimmed, .. } => {
+                    if skimmed.method && skimmed.id.is_some() {
+                        let error =
+                            error_object(code::INVALID_REQUEST, "The message is too long", None);
+                        write_error(&mut self.output, conn, skimmed.id.as_deref(), &error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_line<'a>(
+        &mut self,
+        conn: ConnId,
+        peer: PeerId,
+        line: Cow<'a, [u8]>,
+    ) -> Option<Event<'a>> {
+        match Message::parse(line, &admit::JSON) {
+            Ok(Incoming::Message(message)) => self.read_message(conn, peer, message),
+            Ok(Incoming::Batch(_)) => {
+                let error = error_object(code::INVALID_REQUEST, admit::NO_BATCH, None);
+                write_error(&mut self.output, conn, None, &error);
+                None
+            }
+            Err(rejected) => {
+                if rejected.answerable {
+                    let error = admit::rejection(&rejected);
+                    write_error(&mut self.output, conn, rejected.id.as_deref(), &error);
+                }
+                None
+            }
+        }
+    }
+
+    fn read_message<'a>(
+        &mut self,
+        conn: ConnId,
+        peer: PeerId,
+        message: Message<'a>,
+    ) -> Option<Event<'a>> {
+        let session = self.peers.get(&peer).and_then(|peer| peer.revision);
+        match admit::on_pipe(&message, session, self.is_opening(peer)) {
+            Ok(Admitted::Modern) => self.begin(conn, None, Some(peer), Carrier::Pipe, message),
+            Ok(Admitted::Legacy) => {
+                self.begin(conn, Some(peer), Some(peer), Carrier::Pipe, message)
+            }
+            Ok(Admitted::Notice) => self.notice(peer, message),
+            Ok(Admitted::Answer) => self.answered(peer, message).ok(),
+            Ok(Admitted::Ignored) => None,
+            Err(fault) => {
+                write_error(&mut self.output, conn, message.id(), &fault.object);
+                None
+            }
+        }
+    }
+
+    /// The peer has stopped sending: what still runs gets a moment.
+    pub(super) fn finish_pipe(&mut self, conn: ConnId) {
+        let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else { return };
+        let peer = pipe.peer;
+        // A last line without its end is a message too.
+        if let Some(Line::Text(line)) = pipe.decoder.finish() {
+            if let Some(event) = self.read_line(conn, peer, line) {
+                self.events.push_back(event.into_owned());
+            }
+        }
+        let until = self.now + self.config.limits.pipe_grace;
+        if let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) {
+            pipe.give_up = Some(until);
+        }
+        self.sweep_by(until);
+        self.leave_if_silent(conn, peer);
+    }
+
+    /// Ends a pipe whose peer sends no more and waits for nothing.
+    pub(super) fn leave_if_silent(&mut self, conn: ConnId, peer: PeerId) {
+        let leaving =
+            matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if pipe.give_up.is_some());
+        let busy = !self.events.is_empty()
+            || self.peers.get(&peer).is_some_and(|peer| !peer.in_flight.is_empty());
+        if !leaving || busy {
+            return;
+        }
+        self.finish_then_close(conn);
+    }
+}
+
+fn write_error(output: &mut Output, conn: ConnId, id: Option<&str>, error: &str) {
+    output.write(conn, |tail| Envelope::Error { id, error }.write_line(tail));
+}

@@ -1,0 +1,116 @@
+//! What falls due with time: keep-alives, slow requests, idle connections and
+//! sessions.
+//!
+//! One deadline serves them all. It is never later than the first thing that
+//! falls due, and a sweep looks at everything: cheaper than a timer for each of
+//! a hundred thousand requests a second.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::endpoint::{Conn, Endpoint};
+use super::exchange::Carrier;
+use super::http::State;
+use super::peer::{PeerId, Place};
+use crate::driver::ConnId;
+use crate::time::Instant;
+
+/// How long a connection that we have ended may take to end on the other side.
+pub(super) const LINGER: Duration = Duration::from_secs(2);
+/// Sweeps are at least this far apart.
+const PAUSE: Duration = Duration::from_millis(100);
+
+enum Due {
+    Close(ConnId),
+    EndPeer(PeerId),
+    KeepAlive(ConnId),
+}
+
+impl Endpoint {
+    /// Makes sure that a sweep happens by `at`.
+    pub(super) fn sweep_by(&mut self, at: Instant) {
+        self.sweep_at = Some(self.sweep_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// When [`sweep`](Self::sweep) is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.sweep_at
+    }
+
+    /// Does what is due at the [present moment](Self::at).
+    pub fn sweep(&mut self) {
+        let now = self.now;
+        if self.sweep_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.sweep_at = None;
+        let mut due = Vec::new();
+        let mut next: Option<Instant> = None;
+        let mut check = |at: Instant, then: Due| {
+            if at <= now {
+                due.push(then);
+            } else {
+                next = Some(next.map_or(at, |before| before.min(at)));
+            }
+        };
+        let limits = &self.config.limits;
+        for (&conn, state) in &self.conns {
+            match state {
+                Conn::Pipe(pipe) => {
+                    if let Some(at) = pipe.give_up {
+                        check(at, Due::EndPeer(pipe.peer));
+                    }
+                }
+                Conn::Http(http) => match http.state {
+                    State::Idle => check(http.since + limits.connection_idle, Due::Close(conn)),
+                    State::Reading => check(http.since + limits.request_time, Due::Close(conn)),
+                    State::Closing => check(http.since + LINGER, Due::Close(conn)),
+                    State::Busy(_) | State::Stream(_) => {
+                        check(http.since + limits.keep_alive, Due::KeepAlive(conn));
+                    }
+                },
+            }
+        }
+        for (&id, peer) in &self.peers {
+            if let Place::Session(session) = &peer.place
+                && session.streams.is_empty()
+                && peer.in_flight.is_empty()
+            {
+                check(peer.last_seen + limits.session_idle, Due::EndPeer(id));
+            }
+        }
+        for then in due {
+            match then {
+                Due::Close(conn) => self.close(conn),
+                Due::EndPeer(peer) => self.end_peer(peer),
+                Due::KeepAlive(conn) => self.keep_alive(conn),
+            }
+        }
+        // What was just done may fall due again: keep-alives do.
+        if !self.conns.is_empty() || !self.peers.is_empty() {
+            let again = now + self.config.limits.keep_alive;
+            let at = next.map_or(again, |next| next.min(again)).max(now + PAUSE);
+            if next.is_some() || self.conns.values().any(|c| matches!(c, Conn::Http(_))) {
+                self.sweep_by(at);
+            }
+        }
+    }
+
+    /// A stream, or a request, has been silent for long.
+    fn keep_alive(&mut self, conn: ConnId) {
+        let now = self.now;
+        let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
+        http.since = now;
+        if let State::Busy(exchange) = http.state {
+            let Some(state) = self.exchanges.get_mut(&exchange) else { return };
+            let Carrier::Http { sse: true, streaming } = &mut state.carrier else { return };
+            if !core::mem::replace(streaming, true) {
+                self.begin_stream(conn);
+            }
+        }
+        // A reader that takes nothing needs no comments on top.
+        if self.output.queued(conn) == 0 {
+            self.write_comment(conn);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The addresses of HTTP servers: RFC 9110 section 4.2.1.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use super::chars::{is_encoded, is_path_or_query_char};
+use super::target::parse_authority;
+
+/// An `http` URL, in the parts that a client needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Url {
+    host: String,
+    port: u16,
+    authority: String,
+    target: String,
+}
+
+/// Why a URL cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UrlError {
+    /// It does not begin with a scheme and `://`.
+    NoScheme,
+    /// Its scheme is `https`, which needs TLS.
+    TlsUnsupported,
+    /// Its scheme is neither `http` nor `https`.
+    UnknownScheme,
+    /// It has a user name or password, which must not be there.
+    UserInfo,
+    /// Its host is missing or malformed.
+    InvalidHost,
+    /// Its port is not in 1..65535.
+    InvalidPort,
+    /// Its path or query has characters that must be percent-encoded.
+    InvalidPath,
+    /// It has a fragment, which no server ever sees.
+    Fragment,
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoScheme => "the URL does not begin with http://",
+            Self::TlsUnsupported => "https is not supported",
+            Self::UnknownScheme => "the URL's scheme is not http",
+            Self::UserInfo => "the URL has a user name or password",
+            Self::InvalidHost => "the URL's host is missing or malformed",
+            Self::InvalidPort => "the URL's port is not in 1..65535",
+            Self::InvalidPath => {
+                "the URL's path or query has characters that must be percent-encoded"
+            }
+            Self::Fragment => "the URL has a fragment",
+        })
+    }
+}
+
+impl core::error::Error for UrlError {}
+
+impl Url {
+    /// Reads `http://host[:port][/path][?query]`. Nothing is repaired or
+    /// normalised, except that an empty path becomes `/` and port 80 is left
+    /// out of the [authority](Self::authority).
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError`], for the first part that is wrong.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::NoScheme)?;
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(UrlError::TlsUnsupported);
+        }
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(UrlError::UnknownScheme);
+        }
+        let (authority, path) = rest
+            .split_at_checked(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
+            .unwrap_or((rest, ""));
+        if authority.contains('@') {
+            return Err(UrlError::UserInfo);
+        }
+        let (host, port) = parse_authority(authority.as_bytes()).ok_or(UrlError::InvalidHost)?;
+        let host = core::str::from_utf8(host).map_err(|_| UrlError::InvalidHost)?;
+        if host.contains('%') || host.starts_with("[v") || host.starts_with("[V") {
+            return Err(UrlError::InvalidHost);
+        }
+        let port = match port.map(core::str::from_utf8) {
+            None | Some(Ok("")) => 80,
+            Some(digits) => digits
+                .ok()
+                .and_then(|d| d.parse().ok())
+                .filter(|&p| p != 0)
+                .ok_or(UrlError::InvalidPort)?,
+        };
+        if path.contains('#') {
+            return Err(UrlError::Fragment);
+        }
+        if !is_encoded(path.as_bytes(), is_path_or_query_char) {
+            return Err(UrlError::InvalidPath);
+        }
+        let mut target = String::with_capacity(path.len() + 1);
+        if !path.starts_with('/') {
+            target.push('/');
+        }
+        target.push_str(path);
+        Ok(Self {
+            port,
+            authority: if port == 80 { host } else { authority }.to_string(),
+            host: host.trim_start_matches('[').trim_end_matches(']').to_string(),
+            target,
+        })
+    }
+
+    /// The host to connect to: a name or an address, IPv6 without brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The value of Host: the host, IPv6 in brackets, and the port unless it
+    /// is 80.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The request target: path and query.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}{}", self.authority, self.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_found() {
+        for (text, host, port, authority, target) in [
+            ("http://a", "a", 80, "a", "/"),
+            ("HTTP://a.b:8080/mcp?x=1", "a.b", 8080, "a.b:8080", "/mcp?x=1"),
+            ("http://127.0.0.1:80?q", "127.0.0.1", 80, "127.0.0.1", "/?q"),
+            ("http://[::1]:3000/", "::1", 3000, "[::1]:3000", "/"),
+            ("http://[::1]", "::1", 80, "[::1]", "/"),
+            ("http://a:/x", "a", 80, "a", "/x"),
+        ] {
+            let url = Url::parse(text).unwrap();
+            assert_eq!(
+                (url.host(), url.port(), url.authority(), url.target()),
+                (host, port, authority, target)
+            );
+            assert_eq!(Url::parse(&url.to_string()), Ok(url));
+        }
+    }
+
+    #[test]
+    fn odd_urls_are_refused() {
+        for (text, error) in [
+            ("", UrlError::NoScheme),
+            ("localhost:80/mcp", UrlError::NoScheme),
+            ("https://a/", UrlError::TlsUnsupported),
+            ("ftp://a/", UrlError::UnknownScheme),
+            ("http://u:p@a/", UrlError::UserInfo),
+            ("http:///x", UrlError::InvalidHost),
+            ("http://a b/", UrlError::InvalidHost),
+            ("http://::1/", UrlError::InvalidHost),
+            ("http://[::1/", UrlError::InvalidHost),
+            ("http://a%20b/", UrlError::InvalidHost),
+            ("http://a:0/", UrlError::InvalidPort),
+            ("http://a:65536/", UrlError::InvalidPort),
+            ("http://a/#x", UrlError::Fragment),
+            ("http://a/ b", UrlError::InvalidPath),
+            ("http://a/\r\nx", UrlError::InvalidPath),
+            ("http://a/%zz", UrlError::InvalidPath),
+            ("http://a/\u{e9}", UrlError::InvalidPath),
+        ] {
+            assert_eq!(Url::parse(text), Err(error), "{text}");
+        }
+    }
+}
