@@ -1,1 +1,79 @@
+//! A runtime for any [`Machine`]: threads and blocking calls, on every system
+//! that the standard library knows.
 //!
+//! One thread owns the machine and waits on a bounded channel, with the
+//! machine's deadline as the longest wait. Every other thread does one blocking
+//! thing and reports it there:
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `turn` | the thread that owns the machine: wait, and hand in what happened |
+//! | `act` | doing what the machine wants |
+//! | `conn` | what that thread knows of a connection |
+//! | `workers` | the reader and the writer of a connection |
+//! | `accept` | a thread for each listener |
+//! | `connect` | a thread for each attempt to connect |
+//! | `process` | children, and a thread that waits for each |
+//! | `socket` | TCP and Unix sockets as one type |
+//! | `system` | what differs between operating systems |
+//!
+//! A worker never has more than one buffer under way. Whoever gets a buffer may
+//! work, and whoever waits for one rests: pausing a reader is keeping its
+//! buffer. The owner of the machine therefore never blocks on a worker.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod accept;
+mod act;
+mod conn;
+mod connect;
+mod process;
+mod socket;
+mod system;
+mod turn;
+mod workers;
+
+use std::io;
+use std::net::TcpListener;
+#[cfg(unix)]
+use std::os::unix::net::UnixListener;
+
+use mcpx_core::driver::Machine;
+use mcpx_core::event::Event;
+
+/// Where connections come from.
+#[derive(Debug)]
+pub enum Listener {
+    /// A TCP port.
+    Tcp(TcpListener),
+    /// A Unix socket. Its file is left behind when listening ends.
+    #[cfg(unix)]
+    Unix(UnixListener),
+    /// Our own standard input and output: one connection, there from the start.
+    ///
+    /// On Unix the runtime takes them over: in their place comes `/dev/null`,
+    /// so that a stray print cannot mix with the machine's bytes.
+    Stdio,
+}
+
+/// Drives `machine` until it asks to exit.
+///
+/// The `i`th of `listeners` is `ListenerId(i)`. `observe` gets every event.
+/// Moments are microseconds since the call. On Unix, SIGINT and SIGTERM become
+/// `Input::Stop`; their handlers stay, without effect, after the return.
+///
+/// What is queued for connections at the end is still written for up to a
+/// second. Processes that are still alive then are killed, on Unix with their
+/// groups. A thread that reads our own standard input is left behind.
+///
+/// # Errors
+///
+/// The operating system's, while setting up. What befalls a single connection
+/// goes to the machine.
+pub fn run<M: Machine>(
+    machine: &mut M,
+    listeners: Vec<Listener>,
+    mut observe: impl FnMut(Event),
+) -> io::Result<()> {
+    turn::Owner::new(listeners)?.run(machine, &mut observe)
+}

@@ -125,7 +125,7 @@ pub struct Endpoint {
     pub(super) exchanges: BTreeMap<ExchangeId, Exchange>,
     pub(super) asks: BTreeMap<AskId, PeerId>,
     pub(super) events: VecDeque<Event<'static>>,
-    /// HTTP connections that became free while bytes were held for them.
+    /// Connections that became free while bytes were held for them.
     pub(super) freed: VecDeque<ConnId>,
     pub(super) sweep_at: Option<Instant>,
     pub(super) scratch: Vec<u8>,
@@ -275,7 +275,12 @@ impl Endpoint {
                 return Some(event);
             }
             let conn = *self.freed.front()?;
-            if let Some(event) = self.receive_held(conn) {
+            let event = match self.conns.get(&conn) {
+                Some(Conn::Http(_)) => self.receive_held(conn),
+                Some(Conn::Pipe(_)) => self.receive_held_pipe(conn),
+                None => None,
+            };
+            if let Some(event) = event {
                 return Some(event);
             }
             self.freed.pop_front();

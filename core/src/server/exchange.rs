@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::endpoint::{Conn, Endpoint, Event, Request};
+use super::endpoint::{Endpoint, Event, Request};
 use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Message, code, get, string};
@@ -139,6 +139,9 @@ impl Endpoint {
         }
         self.answer(state.conn, state.carrier, state.era, &state.id, outcome, token.as_deref());
         if let (Carrier::Pipe, Some(holder)) = (state.carrier, state.holder) {
+            if state.initialize {
+                self.freed.push_back(state.conn);
+            }
             self.leave_if_silent(state.conn, holder);
         }
     }

@@ -21,7 +21,8 @@ pub struct Limits {
     pub waiting_messages: usize,
     /// Bytes of the same. Default 4 MiB.
     pub waiting_bytes: usize,
-    /// Bytes that may arrive on an HTTP connection while it is busy, before
+    /// Bytes that may arrive on an HTTP connection while it is busy, or on a pipe
+    /// while `initialize` runs, before
     /// reading pauses. Default 64 KiB.
     pub held_bytes: usize,
     /// Queued bytes above which a connection is given up: its reader is too

@@ -4,13 +4,14 @@
 //! (2026-07-28 `basic/versioning`, requirements section 2).
 
 use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 use super::admit::{self, Admitted};
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::Carrier;
 use super::limits::Limits;
 use super::peer::PeerId;
-use crate::driver::ConnId;
+use crate::driver::{Action, ConnId};
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
 use crate::output::Output;
 use crate::time::Instant;
@@ -21,13 +22,16 @@ pub(super) struct Pipe {
     pub(super) peer: PeerId,
     pub(super) stdio: bool,
     decoder: Decoder,
+    /// Bytes that came while `initialize` was running: what follows it is read
+    /// in the light of its result.
+    held: Vec<u8>,
     /// When the peer will be given up: it has stopped sending.
     pub(super) give_up: Option<Instant>,
 }
 
 impl Pipe {
     pub(super) fn new(peer: PeerId, stdio: bool, limits: &Limits) -> Self {
-        Self { peer, stdio, decoder: Decoder::new(limits.message_bytes), give_up: None }
+        Self { peer, stdio, decoder: Decoder::new(limits.message_bytes), held: Vec::new(), give_up: None }
     }
 }
 
@@ -43,9 +47,16 @@ impl Endpoint {
                 return None;
             };
             let peer = pipe.peer;
-            if !self.peers.contains_key(&peer) {
+            let Some(state) = self.peers.get(&peer) else {
                 // It has ended; only its last bytes have still to go out.
                 *input = &[];
+                return None;
+            };
+            if state.opening.is_some() || !pipe.held.is_empty() {
+                pipe.held.extend_from_slice(core::mem::take(input));
+                if pipe.held.len() > self.config.limits.held_bytes {
+                    self.output.act(Action::Pause(conn));
+                }
                 return None;
             }
             match pipe.decoder.next(input)? {
@@ -110,20 +121,49 @@ impl Endpoint {
         }
     }
 
+    /// Bytes that were held while `initialize` ran. `None` when they are used up
+    /// or wait for more.
+    pub(super) fn receive_held_pipe(&mut self, conn: ConnId) -> Option<Event<'static>> {
+        let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else { return None };
+        let (peer, held) = (pipe.peer, core::mem::take(&mut pipe.held));
+        if held.len() > self.config.limits.held_bytes {
+            self.output.act(Action::Resume(conn));
+        }
+        let mut input = held.as_slice();
+        let event = self.receive_pipe(conn, &mut input).map(Event::into_owned);
+        if !input.is_empty()
+            && let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn)
+        {
+            pipe.held = input.to_vec();
+        }
+        if event.is_none() {
+            self.read_rest(conn);
+            self.leave_if_silent(conn, peer);
+        }
+        event
+    }
+
+    /// A last line without its end is a message too, once the peer sends no more.
+    fn read_rest(&mut self, conn: ConnId) {
+        let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else { return };
+        if pipe.give_up.is_none() || !pipe.held.is_empty() {
+            return;
+        }
+        let peer = pipe.peer;
+        if let Some(Line::Text(line)) = pipe.decoder.finish()
+            && let Some(event) = self.read_line(conn, peer, line)
+        {
+            self.events.push_back(event.into_owned());
+        }
+    }
+
     /// The peer has stopped sending: what still runs gets a moment.
     pub(super) fn finish_pipe(&mut self, conn: ConnId) {
-        let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else { return };
-        let peer = pipe.peer;
-        // A last line without its end is a message too.
-        if let Some(Line::Text(line)) = pipe.decoder.finish() {
-            if let Some(event) = self.read_line(conn, peer, line) {
-                self.events.push_back(event.into_owned());
-            }
-        }
         let until = self.now + self.config.limits.pipe_grace;
-        if let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) {
-            pipe.give_up = Some(until);
-        }
+        let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else { return };
+        pipe.give_up = Some(until);
+        let peer = pipe.peer;
+        self.read_rest(conn);
         self.sweep_by(until);
         self.leave_if_silent(conn, peer);
     }
@@ -132,7 +172,9 @@ impl Endpoint {
     pub(super) fn leave_if_silent(&mut self, conn: ConnId, peer: PeerId) {
         let leaving =
             matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if pipe.give_up.is_some());
-        let busy = !self.events.is_empty()
+        let held = matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if !pipe.held.is_empty());
+        let busy = held
+            || !self.events.is_empty()
             || self.peers.get(&peer).is_some_and(|peer| !peer.in_flight.is_empty());
         if !leaving || busy {
             return;

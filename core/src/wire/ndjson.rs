@@ -8,6 +8,8 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use memchr::memchr;
+
 use crate::jsonrpc::{Skimmed, Skimmer};
 
 /// A line.
@@ -20,7 +22,7 @@ pub enum Line<'a> {
     TooLong {
         /// What could be learned of it.
         skimmed: Skimmed,
-        /// Its length in bytes.
+        /// Its length in bytes, without the line end.
         length: u64,
     },
 }
@@ -31,8 +33,16 @@ pub struct Decoder {
     limit: usize,
     /// The beginning of a line whose end has not come.
     partial: Vec<u8>,
-    /// A line that is being thrown away, and how much of it has come.
-    discarding: Option<(Skimmer, u64)>,
+    /// A line that is being thrown away.
+    discarding: Option<Discarding>,
+}
+
+#[derive(Debug, Default)]
+struct Discarding {
+    skimmer: Skimmer,
+    length: u64,
+    /// Whether its last byte so far is a CR, which may belong to the line end.
+    cr: bool,
 }
 
 impl Decoder {
@@ -45,57 +55,52 @@ impl Decoder {
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Line<'a>> {
         loop {
             let bytes = *input;
-            let Some(end) = memchr::memchr(b'\n', bytes) else {
+            let Some(end) = memchr(b'\n', bytes) else {
                 *input = &[];
                 self.keep(bytes);
                 return None;
             };
             let (piece, rest) = bytes.split_at(end);
             *input = rest.get(1..).unwrap_or_default();
-            if let Some((mut skimmer, length)) = self.discarding.take() {
-                skimmer.feed(piece);
-                let length = length + piece.len() as u64;
-                return Some(Line::TooLong { skimmed: skimmer.finish(), length });
-            }
-            let line = if self.partial.is_empty() {
-                Cow::Borrowed(trim(piece))
+            let line = if self.partial.is_empty() && self.discarding.is_none() {
+                Cow::Borrowed(piece)
             } else {
-                self.partial.extend_from_slice(piece);
-                let mut line = core::mem::take(&mut self.partial);
-                line.truncate(trim(&line).len());
-                Cow::Owned(line)
+                self.keep(piece);
+                if let Some(discarding) = self.discarding.take() {
+                    return Some(discarding.finish());
+                }
+                Cow::Owned(core::mem::take(&mut self.partial))
             };
-            if line.len() > self.limit {
-                let mut skimmer = Skimmer::default();
-                skimmer.feed(&line);
-                return Some(Line::TooLong {
-                    skimmed: skimmer.finish(),
-                    length: line.len() as u64,
-                });
+            if trim(&line).len() > self.limit {
+                let mut discarding = Discarding::default();
+                discarding.feed(&line);
+                return Some(discarding.finish());
             }
             if !is_blank(&line) {
-                return Some(Line::Text(line));
+                return Some(Line::Text(match line {
+                    Cow::Borrowed(line) => Cow::Borrowed(trim(line)),
+                    Cow::Owned(mut line) => {
+                        line.truncate(trim(&line).len());
+                        Cow::Owned(line)
+                    }
+                }));
             }
         }
     }
 
     /// Takes part of a line.
     fn keep(&mut self, piece: &[u8]) {
-        if let Some((skimmer, length)) = &mut self.discarding {
-            skimmer.feed(piece);
-            *length += piece.len() as u64;
-            return;
+        if let Some(discarding) = &mut self.discarding {
+            return discarding.feed(piece);
         }
-        // A CR at the end may turn out not to count.
-        if self.partial.len() + piece.len() <= self.limit + 1 {
-            self.partial.extend_from_slice(piece);
-            return;
+        // One byte more may be a CR that does not count.
+        if self.partial.len() + piece.len() <= self.limit.saturating_add(1) {
+            return self.partial.extend_from_slice(piece);
         }
-        let partial = core::mem::take(&mut self.partial);
-        let mut skimmer = Skimmer::default();
-        skimmer.feed(&partial);
-        skimmer.feed(piece);
-        self.discarding = Some((skimmer, (partial.len() + piece.len()) as u64));
+        let mut discarding = Discarding::default();
+        discarding.feed(&core::mem::take(&mut self.partial));
+        discarding.feed(piece);
+        self.discarding = Some(discarding);
     }
 
     /// The end of the input: a last line without an end is a line too.
@@ -106,6 +111,19 @@ impl Decoder {
     /// How many bytes of an unfinished line are kept.
     pub fn buffered(&self) -> usize {
         self.partial.len()
+    }
+}
+
+impl Discarding {
+    fn feed(&mut self, piece: &[u8]) {
+        self.skimmer.feed(piece);
+        self.length += piece.len() as u64;
+        self.cr = piece.last().map_or(self.cr, |byte| *byte == b'\r');
+    }
+
+    fn finish(self) -> Line<'static> {
+        let length = self.length - u64::from(self.cr);
+        Line::TooLong { skimmed: self.skimmer.finish(), length }
     }
 }
 
@@ -124,8 +142,9 @@ pub fn looks_like_message(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use alloc::string::String;
+
+    use super::*;
 
     /// All lines of `input` fed in pieces of `cut` bytes; `!n` for one too long.
     fn lines(input: &str, limit: usize, cut: usize) -> Vec<String> {
@@ -162,8 +181,10 @@ mod tests {
 
     #[test]
     fn the_limit_is_exact() {
-        for cut in 1..8 {
-            assert_eq!(lines("12345\r\n123456\n", 5, cut), ["12345", "!6 "]);
+        let input = "12345\r\n123456\n123456\r\n12345\r\r\n1234567\r\n12345";
+        for cut in 1..input.len() {
+            let expected = ["12345", "!6 ", "!6 ", "!6 ", "!7 ", "12345"];
+            assert_eq!(lines(input, 5, cut), expected, "{cut}");
         }
     }
 
