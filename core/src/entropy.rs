@@ -19,13 +19,13 @@ impl Entropy {
     }
 
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// 128 random bits.
     pub fn next_u128(&mut self) -> u128 {
-        u128::from(self.next()) << 64 | u128::from(self.next())
+        u128::from(self.word()) << 64 | u128::from(self.word())
     }
 
     /// 128 random bits as 32 lower-case hexadecimal digits.

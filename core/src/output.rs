@@ -26,6 +26,20 @@ struct Queue {
     flushing: bool,
     /// Whether it has passed the mark, and not fallen to half of it since.
     swollen: bool,
+    /// Why reading from the connection is paused, one bit a reason.
+    paused: u8,
+}
+
+/// Why a connection is not read from. It is read from again when no reason is
+/// left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PauseReason {
+    /// It works on something and has sent enough for later.
+    Busy = 1,
+    /// It does not read what is queued for it.
+    Unread = 2,
+    /// What it sent fills the queue of another.
+    Feeding = 4,
 }
 
 /// A queue longer than this many bytes is swollen: whoever feeds it should be
@@ -98,6 +112,26 @@ impl Output {
         queue.bytes.len()
     }
 
+    /// Stops reading from a connection.
+    pub fn pause(&mut self, conn: ConnId, why: PauseReason) {
+        let Some(queue) = self.queues.get_mut(&conn) else { return };
+        let before = queue.paused;
+        queue.paused |= why as u8;
+        if before == 0 {
+            self.actions.push_back(Action::Pause(conn));
+        }
+    }
+
+    /// Takes back a reason not to read from a connection.
+    pub fn resume(&mut self, conn: ConnId, why: PauseReason) {
+        let Some(queue) = self.queues.get_mut(&conn) else { return };
+        let before = queue.paused;
+        queue.paused &= !(why as u8);
+        if before != 0 && queue.paused == 0 {
+            self.actions.push_back(Action::Resume(conn));
+        }
+    }
+
     /// Queues an action.
     pub fn act(&mut self, action: Action) {
         self.actions.push_back(action);
@@ -133,6 +167,22 @@ mod tests {
         assert_eq!(output.sent(conn, 2), 0);
         output.write(conn, |tail| tail.push(b'f'));
         assert_eq!(output.poll(), Some(Action::Flush(conn)));
+    }
+
+    #[test]
+    fn reads_again_when_no_reason_is_left() {
+        let conn = ConnId::accepted(1);
+        let mut output = Output::default();
+        output.open(conn);
+        output.pause(conn, PauseReason::Busy);
+        output.pause(conn, PauseReason::Feeding);
+        output.pause(conn, PauseReason::Busy);
+        assert_eq!((output.poll(), output.poll()), (Some(Action::Pause(conn)), None));
+        output.resume(conn, PauseReason::Busy);
+        assert_eq!(output.poll(), None);
+        output.resume(conn, PauseReason::Feeding);
+        output.resume(conn, PauseReason::Unread);
+        assert_eq!((output.poll(), output.poll()), (Some(Action::Resume(conn)), None));
     }
 
     #[test]

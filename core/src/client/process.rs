@@ -64,7 +64,7 @@ impl Process {
             State::Stopping(..) | State::Gone => {
                 // Whoever still asks gets to know; the rest is lost as it should.
                 for request in core::mem::take(&mut core.open) {
-                    core.events.push_back(Event::Failed { request, failure: Failure::Stopped });
+                    core.events.push_back(Event::Failed { request, failure: Failure::Silent });
                 }
                 return;
             }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use super::upstream::UpstreamId;
 use crate::driver::{Action, Command, ConnId, Target};
-use crate::output::Output;
+use crate::output::{Output, PauseReason};
 use crate::time::Instant;
 
 /// The connections of all upstreams of a machine.
@@ -57,10 +57,12 @@ impl Wires {
         self.output.is_swollen(conn)
     }
 
-    /// Stops or resumes reading from a connection.
+    /// Stops or resumes reading from a connection, for what it sends fills the
+    /// queue of another.
     pub fn hold(&mut self, conn: ConnId, hold: bool) {
-        if self.owners.contains_key(&conn) {
-            self.output.act(if hold { Action::Pause(conn) } else { Action::Resume(conn) });
+        match hold {
+            true => self.output.pause(conn, PauseReason::Feeding),
+            false => self.output.resume(conn, PauseReason::Feeding),
         }
     }
 

@@ -278,7 +278,7 @@ impl Gateway {
         self.check_probe();
     }
 
-    fn to_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
+    fn at_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
         let Some(id) = self.wires.owner(conn) else { return };
         if let Some(link) = self.links.get_mut(&id) {
             act(&mut link.upstream, &mut self.wires);
@@ -300,15 +300,15 @@ impl Machine for Gateway {
                 self.received(conn, bytes);
             }
             Input::Connected { conn } => {
-                self.to_upstream(conn, |upstream, wires| upstream.connected(wires, conn));
+                self.at_upstream(conn, |upstream, wires| upstream.connected(wires, conn));
             }
             Input::Finished { conn } if conn.is_requested() => {
-                self.to_upstream(conn, |upstream, wires| upstream.finished(wires, conn));
+                self.at_upstream(conn, |upstream, wires| upstream.finished(wires, conn));
             }
             Input::Finished { conn } => self.endpoint.finished(conn),
             Input::Closed { conn, why } => {
                 if conn.is_requested() {
-                    self.to_upstream(conn, |upstream, wires| upstream.closed(wires, conn, why));
+                    self.at_upstream(conn, |upstream, wires| upstream.closed(wires, conn, why));
                 } else {
                     self.endpoint.closed(conn);
                 }
@@ -316,10 +316,10 @@ impl Machine for Gateway {
                 self.relieve(conn);
             }
             Input::Stderr { conn, bytes } => {
-                self.to_upstream(conn, |upstream, wires| upstream.stderr(wires, bytes));
+                self.at_upstream(conn, |upstream, wires| upstream.stderr(wires, bytes));
             }
             Input::Exited { conn, status } => {
-                self.to_upstream(conn, |upstream, wires| upstream.exited(wires, conn, status));
+                self.at_upstream(conn, |upstream, wires| upstream.exited(wires, conn, status));
                 self.pressure.forget(conn);
                 self.relieve(conn);
             }

@@ -53,7 +53,10 @@ pub fn status(era: Era, code: i32) -> u16 {
         (Era::Modern, code::METHOD_NOT_FOUND) => 404,
         (
             Era::Modern,
-            code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION,
+            code::INVALID_REQUEST
+            | code::HEADER_MISMATCH
+            | code::MISSING_CAPABILITY
+            | code::UNSUPPORTED_VERSION,
         ) => 400,
         _ => 200,
     }

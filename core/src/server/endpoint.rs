@@ -13,7 +13,7 @@ use super::pipe::Pipe;
 use crate::driver::{Action, ConnId, ListenerId};
 use crate::entropy::Entropy;
 use crate::jsonrpc::Message;
-use crate::output::Output;
+use crate::output::{Output, PauseReason};
 use crate::protocol::origin::OriginRules;
 use crate::protocol::revision::Era;
 use crate::time::Instant;
@@ -240,6 +240,9 @@ impl Endpoint {
     /// Bytes were written. Returns how many are left.
     pub fn sent(&mut self, conn: ConnId, n: usize) -> usize {
         let left = self.output.sent(conn, n);
+        if !self.output.is_swollen(conn) {
+            self.output.resume(conn, PauseReason::Unread);
+        }
         if left == 0 {
             match self.conns.get(&conn) {
                 Some(Conn::Pipe(pipe)) => {
@@ -297,10 +300,12 @@ impl Endpoint {
         self.output.outgoing(conn)
     }
 
-    /// A connection whose queue became [swollen](crate::output::SWOLLEN). One
-    /// beyond the hard limit is given up instead.
+    /// A connection whose queue became [swollen](crate::output::SWOLLEN): it is
+    /// not read from until it reads.
     pub fn take_swollen(&mut self) -> Option<ConnId> {
-        self.output.take_swollen()
+        let conn = self.output.take_swollen()?;
+        self.output.pause(conn, PauseReason::Unread);
+        Some(conn)
     }
 
     /// Whether a connection's queue is swollen.
@@ -308,10 +313,12 @@ impl Endpoint {
         self.output.is_swollen(conn)
     }
 
-    /// Stops or resumes reading from a connection.
+    /// Stops or resumes reading from a connection, for what it sends fills the
+    /// queue of another.
     pub fn hold(&mut self, conn: ConnId, hold: bool) {
-        if self.conns.contains_key(&conn) {
-            self.output.act(if hold { Action::Pause(conn) } else { Action::Resume(conn) });
+        match hold {
+            true => self.output.pause(conn, PauseReason::Feeding),
+            false => self.output.resume(conn, PauseReason::Feeding),
         }
     }
 
@@ -351,12 +358,12 @@ impl Endpoint {
 
     /// Ends every session and drops every connection.
     pub fn shut_down(&mut self) {
+        while let Some((&peer, _)) = self.peers.first_key_value() {
+            self.end_peer(peer);
+        }
         while let Some((&conn, _)) = self.conns.first_key_value() {
             self.output.act(Action::Finish(conn));
             self.closed_keeping_output(conn);
-        }
-        while let Some((&peer, _)) = self.peers.first_key_value() {
-            self.end_peer(peer);
         }
     }
 

@@ -89,6 +89,11 @@ impl Endpoint {
         let era = if peer.is_some() { Era::Legacy } else { Era::Modern };
         let id: Box<str> = message.id().unwrap_or("null").into();
         let initialize = message.method() == method::INITIALIZE;
+        // The head of its response carries the session id: no stream before that.
+        let carrier = match carrier {
+            Carrier::Http { .. } if initialize => Carrier::Http { sse: false, streaming: false },
+            other => other,
+        };
         let exchange = ExchangeId(self.number());
         if let Some(state) = holder.and_then(|holder| self.peers.get_mut(&holder)) {
             let fault = if state.in_flight.contains_key(&id) {
@@ -129,6 +134,8 @@ impl Endpoint {
         let mut token = None;
         if let (true, Some(peer)) = (state.initialize, state.peer) {
             match outcome {
+                // Nobody would ever know its id.
+                Outcome::Result(_) if state.carrier == Carrier::Gone => self.end_peer(peer),
                 Outcome::Result(result) => {
                     let agreed = get(result, "protocolVersion").and_then(string);
                     let revision = agreed.as_deref().and_then(Revision::parse_legacy);
@@ -233,8 +240,12 @@ impl Endpoint {
         let peer = match route {
             Route::Peer(peer) => peer,
             Route::Exchange(exchange) => {
-                let Some(state) = self.exchanges.get_mut(&exchange) else { return false };
+                let Some(state) = self.exchanges.get(&exchange) else { return false };
                 let conn = state.conn;
+                if state.carrier != Carrier::Gone && !self.stands(conn) {
+                    return false;
+                }
+                let Some(state) = self.exchanges.get_mut(&exchange) else { return false };
                 match &mut state.carrier {
                     Carrier::Pipe => {
                         self.output.write(conn, |tail| envelope.write_line(tail));
@@ -256,6 +267,14 @@ impl Endpoint {
             }
         };
         let Some(state) = self.peers.get(&peer) else { return false };
+        let conn = match &state.place {
+            Place::Pipe(conn) => Some(*conn),
+            Place::Session(session) => session.streams.last().copied(),
+        };
+        if conn.is_some_and(|conn| !self.stands(conn)) {
+            return false;
+        }
+        let Some(state) = self.peers.get(&peer) else { return false };
         match &state.place {
             Place::Pipe(conn) => {
                 let conn = *conn;
@@ -271,6 +290,16 @@ impl Endpoint {
             },
         }
         true
+    }
+
+    /// Gives a connection up that does not read what cannot be held back.
+    /// Says whether it still stands.
+    fn stands(&mut self, conn: ConnId) -> bool {
+        let stands = self.output.queued(conn) <= self.config.limits.outgoing_hard;
+        if !stands {
+            self.close(conn);
+        }
+        stands
     }
 
     /// An answer from a host.

@@ -14,6 +14,7 @@ use super::limits::Limits;
 use super::peer::{PeerId, Place};
 use crate::driver::{Action, ConnId, ListenerId};
 use crate::jsonrpc::{Envelope, Incoming, Kind, Message, code, error_object};
+use crate::output::PauseReason;
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::Era;
@@ -29,7 +30,6 @@ pub(super) struct Http {
     body: Vec<u8>,
     /// Bytes that came while the connection was busy.
     held: Vec<u8>,
-    paused: bool,
     /// The host will send no more.
     pub(super) ended: bool,
     /// Whether the connection outlives the present request.
@@ -64,7 +64,6 @@ impl Http {
             head: None,
             body: Vec::new(),
             held: Vec::new(),
-            paused: false,
             ended: false,
             keep_alive: true,
             version: Version::Http11,
@@ -111,8 +110,7 @@ impl Endpoint {
                 State::Busy(_) | State::Stream(_) => {
                     http.held.extend_from_slice(core::mem::take(input));
                     if http.held.len() > limit {
-                        http.paused = true;
-                        self.output.act(Action::Pause(conn));
+                        self.output.pause(conn, PauseReason::Busy);
                     }
                     return None;
                 }
@@ -180,10 +178,7 @@ impl Endpoint {
             return None;
         }
         let held = core::mem::take(&mut http.held);
-        let resume = core::mem::take(&mut http.paused);
-        if resume {
-            self.output.act(Action::Resume(conn));
-        }
+        self.output.resume(conn, PauseReason::Busy);
         let mut input = held.as_slice();
         let event = self.receive_http(conn, &mut input).map(Event::into_owned);
         if !input.is_empty()

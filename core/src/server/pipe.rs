@@ -11,9 +11,9 @@ use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::Carrier;
 use super::limits::Limits;
 use super::peer::PeerId;
-use crate::driver::{Action, ConnId};
+use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
-use crate::output::Output;
+use crate::output::{Output, PauseReason};
 use crate::time::Instant;
 use crate::wire::ndjson::{Decoder, Line};
 
@@ -31,7 +31,13 @@ pub(super) struct Pipe {
 
 impl Pipe {
     pub(super) fn new(peer: PeerId, stdio: bool, limits: &Limits) -> Self {
-        Self { peer, stdio, decoder: Decoder::new(limits.message_bytes), held: Vec::new(), give_up: None }
+        Self {
+            peer,
+            stdio,
+            decoder: Decoder::new(limits.message_bytes),
+            held: Vec::new(),
+            give_up: None,
+        }
     }
 }
 
@@ -55,7 +61,7 @@ impl Endpoint {
             if state.opening.is_some() || !pipe.held.is_empty() {
                 pipe.held.extend_from_slice(core::mem::take(input));
                 if pipe.held.len() > self.config.limits.held_bytes {
-                    self.output.act(Action::Pause(conn));
+                    self.output.pause(conn, PauseReason::Busy);
                 }
                 return None;
             }
@@ -126,9 +132,7 @@ impl Endpoint {
     pub(super) fn receive_held_pipe(&mut self, conn: ConnId) -> Option<Event<'static>> {
         let Some(Conn::Pipe(pipe)) = self.conns.get_mut(&conn) else { return None };
         let (peer, held) = (pipe.peer, core::mem::take(&mut pipe.held));
-        if held.len() > self.config.limits.held_bytes {
-            self.output.act(Action::Resume(conn));
-        }
+        self.output.resume(conn, PauseReason::Busy);
         let mut input = held.as_slice();
         let event = self.receive_pipe(conn, &mut input).map(Event::into_owned);
         if !input.is_empty()
