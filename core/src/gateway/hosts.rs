@@ -1,6 +1,7 @@
 //! What hosts ask and tell, on its way to the server.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::rewrite;
@@ -71,17 +72,28 @@ impl Gateway {
         let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
         let message = &request.message;
         let params = message.params();
+        let mut fields = Vec::new();
+        if message.method() == method::TOOLS_CALL {
+            let theirs = request.fields.as_deref();
+            let schemas = &self.modern.schemas;
+            if let Some(Err(fault)) = theirs.map(|theirs| schemas.check(params, theirs)) {
+                let fault = Fault::new(code::HEADER_MISMATCH, &fault.to_string());
+                self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+                return;
+            }
+            fields = schemas.fields(params, theirs.unwrap_or_default());
+        }
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let rewritten = rewrite::modern_request(params, ours.as_deref());
         let logs = params.and_then(meta::of).is_some_and(|m| get(m, meta::LOG_LEVEL).is_some());
         let kind = match message.method() {
             method::LISTEN => CallKind::Listen { exchange: request.exchange },
+            method::TOOLS_LIST => CallKind::ListTools { exchange: request.exchange, logs },
             _ => CallKind::Relay { exchange: request.exchange, logs },
         };
         let method = message.method();
-        let sent =
-            link.upstream.request(&mut self.wires, method, Some(&rewritten), &request.params);
+        let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
         link.calls.insert(sent, Call { kind, token, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
@@ -163,9 +175,11 @@ impl Gateway {
         }
         self.call_sweep = None;
         let idle = self.config.limits.call_idle;
-        let (mut late, mut next) = (alloc::vec::Vec::new(), None);
+        let (mut late, mut next) = (Vec::new(), None);
         for call in self.links.values().flat_map(|link| link.calls.values()) {
-            let (CallKind::Relay { exchange, .. } | CallKind::Initialize { exchange }) = call.kind
+            let (CallKind::Relay { exchange, .. }
+            | CallKind::ListTools { exchange, .. }
+            | CallKind::Initialize { exchange }) = call.kind
             else {
                 continue;
             };

@@ -112,6 +112,8 @@ pub(super) struct Call {
 pub(super) enum CallKind {
     /// For a host.
     Relay { exchange: ExchangeId, logs: bool },
+    /// A modern host's `tools/list`.
+    ListTools { exchange: ExchangeId, logs: bool },
     /// A host's `initialize`.
     Initialize { exchange: ExchangeId },
     /// A host's `subscriptions/listen`.
@@ -124,6 +126,7 @@ impl CallKind {
     pub(super) fn exchange(self) -> Option<ExchangeId> {
         match self {
             Self::Relay { exchange, .. }
+            | Self::ListTools { exchange, .. }
             | Self::Initialize { exchange }
             | Self::Listen { exchange } => Some(exchange),
             Self::Probe => None,

@@ -12,6 +12,7 @@
 //! | `servers` | what the server answers, asks and tells |
 //! | `modern` | the shared connection and what the server speaks |
 //! | `rewrite` | ids, tokens and identities at the hop |
+//! | `schemas` | which arguments travel in header fields |
 //! | `pressure` | who is paused until whom has been read |
 //! | `shutdown` | the end, in good order |
 
@@ -20,6 +21,7 @@ mod machine;
 mod modern;
 mod pressure;
 mod rewrite;
+mod schemas;
 mod servers;
 mod shutdown;
 

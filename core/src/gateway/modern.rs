@@ -8,6 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 
 use super::machine::{Call, CallKind, Gateway};
+use super::schemas::Schemas;
 use crate::client::{Failure, Place, RequestId, UpstreamId};
 use crate::jsonrpc::{Kind, Message, code, get};
 use crate::protocol::fault::Fault;
@@ -21,6 +22,7 @@ use crate::time::Instant;
 pub(super) struct Modern {
     pub(super) verdict: Verdict,
     waiting: VecDeque<Request<'static>>,
+    pub(super) schemas: Schemas,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

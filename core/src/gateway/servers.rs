@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
 use super::rewrite;
-use crate::client::{Event, Failure, RequestId, UpstreamId};
+use crate::client::{Event, Failure, Place, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::Revision;
@@ -47,6 +47,11 @@ impl Gateway {
                 self.sessions.retain(|_, link| *link != id);
                 self.stop_link(id);
             }
+            (CallKind::ListTools { exchange, .. }, Some(result)) => {
+                let learnt = self.learn_tools(result);
+                let result = rewrite::modern_result(learnt.as_deref().unwrap_or(result));
+                self.endpoint.respond(exchange, Outcome::Result(&result));
+            }
             (CallKind::Relay { exchange, .. }, Some(result)) if shared => {
                 let result = rewrite::modern_result(result);
                 self.endpoint.respond(exchange, Outcome::Result(&result));
@@ -62,11 +67,30 @@ impl Gateway {
                 ));
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
-            (CallKind::Relay { exchange, .. } | CallKind::Listen { exchange }, None) => {
+            (
+                CallKind::Relay { exchange, .. }
+                | CallKind::ListTools { exchange, .. }
+                | CallKind::Listen { exchange },
+                None,
+            ) => {
                 let error = message.error().unwrap_or("{}");
                 self.endpoint.respond(exchange, Outcome::Error(error));
             }
         }
+    }
+
+    /// Learns what tools mirror into header fields. A client of a URL must hide
+    /// those that declare it wrongly: gives the list without them.
+    fn learn_tools(&mut self, result: &str) -> Option<String> {
+        let (list, dropped) = self.modern.schemas.learn(result)?;
+        if matches!(self.config.place, Place::Process(_)) {
+            return None;
+        }
+        for tool in dropped {
+            let name = &self.config.name;
+            self.warn(alloc::format!("{name}: tool {tool} is hidden: its x-mcp-header is invalid"));
+        }
+        Some(list)
     }
 
     fn on_initialized(&mut self, id: UpstreamId, exchange: ExchangeId, result: &str) {
@@ -271,7 +295,8 @@ impl Gateway {
         let owner = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
         let owner = owner.or_else(|| {
             let mut logging = link.calls.values().filter_map(|call| match call.kind {
-                CallKind::Relay { exchange, logs: true } => Some(exchange),
+                CallKind::Relay { exchange, logs: true }
+                | CallKind::ListTools { exchange, logs: true } => Some(exchange),
                 _ => None,
             });
             let first = logging.next();

@@ -8,17 +8,38 @@ use super::text::{compact, quote, quoted};
 /// A message to be written. Ids, parameters, results and errors are raw JSON, the
 /// method is plain text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
 pub enum Envelope<'a> {
     /// A request.
-    Request { id: &'a str, method: &'a str, params: Option<&'a str> },
+    Request {
+        /// Its id.
+        id: &'a str,
+        /// Its method.
+        method: &'a str,
+        /// Its parameters, an object.
+        params: Option<&'a str>,
+    },
     /// A notification.
-    Notification { method: &'a str, params: Option<&'a str> },
+    Notification {
+        /// Its method.
+        method: &'a str,
+        /// Its parameters, an object.
+        params: Option<&'a str>,
+    },
     /// The answer to a request: a result.
-    Result { id: &'a str, result: &'a str },
-    /// The answer to a request: an error. No id is written as `null`, as for
-    /// what could not be read (JSON-RPC 2.0 section 5).
-    Error { id: Option<&'a str>, error: &'a str },
+    Result {
+        /// The request's id.
+        id: &'a str,
+        /// The result.
+        result: &'a str,
+    },
+    /// The answer to a request: an error.
+    Error {
+        /// The request's id; none is written as `null`, for what could not be read
+        /// (JSON-RPC 2.0 section 5).
+        id: Option<&'a str>,
+        /// The error: an object such as [`error_object`] makes.
+        error: &'a str,
+    },
 }
 
 /// A piece of a message.
@@ -33,6 +54,7 @@ enum Piece<'a> {
 
 impl<'a> Envelope<'a> {
     /// How many bytes [`write`](Self::write) appends.
+    #[expect(clippy::len_without_is_empty, reason = "a message is never empty")]
     pub fn len(&self) -> usize {
         let mut len = 0;
         self.pieces(|piece| match piece {
@@ -40,11 +62,6 @@ impl<'a> Envelope<'a> {
             Piece::Text(text) => quoted(text, |piece| len += piece.len()),
         });
         len
-    }
-
-    /// Never: every message has its frame.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Appends the message.
@@ -123,7 +140,6 @@ mod tests {
         let mut out = Vec::new();
         envelope.write(&mut out);
         assert_eq!(out.len(), envelope.len());
-        assert!(!envelope.is_empty());
         String::from_utf8(out).unwrap()
     }
 

@@ -87,15 +87,16 @@ pub struct Request<'a> {
     pub peer: Option<PeerId>,
     /// The request.
     pub message: Message<'a>,
-    /// `Mcp-Param-*` fields of a modern HTTP request, as they came.
-    pub params: Vec<(String, String)>,
+    /// The `Mcp-Param-*` fields of a modern HTTP request, as they came. None if
+    /// it came another way.
+    pub fields: Option<Vec<(String, String)>>,
 }
 
 impl Request<'_> {
     /// The same, independent of the bytes that it came in.
     pub fn into_owned(self) -> Request<'static> {
-        let Self { exchange, era, peer, message, params } = self;
-        Request { exchange, era, peer, message: message.into_owned(), params }
+        let Self { exchange, era, peer, message, fields } = self;
+        Request { exchange, era, peer, message: message.into_owned(), fields }
     }
 }
 

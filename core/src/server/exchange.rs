@@ -122,7 +122,7 @@ impl Endpoint {
             self.respond(exchange, Outcome::Result("{}"));
             return None;
         }
-        Some(Event::Request(Request { exchange, era, peer, message, params: Vec::new() }))
+        Some(Event::Request(Request { exchange, era, peer, message, fields: None }))
     }
 
     /// Ends a request. Nothing happens if nobody waits for it any more.

@@ -286,10 +286,10 @@ impl Endpoint {
                 None
             }
             Admitted::Modern => {
-                let params = param_fields(head);
+                let fields = param_fields(head);
                 match self.begin(conn, None, None, carrier, message)? {
                     Event::Request(mut request) => {
-                        request.params = params;
+                        request.fields = Some(fields);
                         Some(Event::Request(request))
                     }
                     other => Some(other),
