@@ -350,14 +350,13 @@ impl Http {
             match Message::parse(bytes(event.data), &jsonrpc::Limits::DEFAULT) {
                 Ok(Incoming::Message(message)) => {
                     if let Some(event) = core.event(message, during) {
-                        core.events.push_back(owned(event));
+                        core.events.push_back(event.into_owned());
                     }
                 }
-                Ok(Incoming::Batch(batch)) => split(core, &batch, during),
+                Ok(Incoming::Batch(batch)) => core.split(&batch, during),
                 Err(rejected) => {
-                    let line = alloc::format!("an event that is not JSON-RPC: {}", rejected.reason);
-                    let upstream = core.name.clone();
-                    wires.output.tell(crate::event::Event::Noise { upstream, line });
+                    let why = alloc::format!("an event that is not JSON-RPC: {}", rejected.reason);
+                    core.report_noise(wires, why.as_bytes());
                 }
             }
         }
@@ -464,7 +463,7 @@ impl Http {
                 event
             }
             Ok(Incoming::Batch(batch)) => {
-                split(core, &batch, Some(request));
+                core.split(&batch, Some(request));
                 core.fail(request, Failure::NotMcp("its batch holds no answer".into()));
                 None
             }
@@ -543,7 +542,7 @@ impl Http {
         match lane.reader.finish() {
             Ok(Some(_)) => {
                 if let Some(event) = self.read_end(core, wires, conn, None) {
-                    core.events.push_back(owned(event));
+                    core.events.push_back(event.into_owned());
                 }
             }
             Ok(None) | Err(_) => self.lose(core, wires, conn, Failure::Broken),
@@ -656,34 +655,6 @@ impl Http {
                 }
             }
         }
-    }
-}
-
-/// Reads each message of a batch by itself (2025-03-26).
-fn split(core: &mut Core, batch: &jsonrpc::Batch<'_>, during: Option<RequestId>) {
-    for element in batch.elements() {
-        let parsed = Message::parse(Cow::Borrowed(element.as_bytes()), &jsonrpc::Limits::DEFAULT);
-        if let Ok(Incoming::Message(message)) = parsed
-            && let Some(event) = core.event(message, during)
-        {
-            core.events.push_back(owned(event));
-        }
-    }
-}
-
-fn owned(event: Event<'_>) -> Event<'static> {
-    match event {
-        Event::Answer { request, message } => {
-            Event::Answer { request, message: message.into_owned() }
-        }
-        Event::Request { message, during } => {
-            Event::Request { message: message.into_owned(), during }
-        }
-        Event::Notification { message, during } => {
-            Event::Notification { message: message.into_owned(), during }
-        }
-        Event::Failed { request, failure } => Event::Failed { request, failure },
-        Event::Ended { failure } => Event::Ended { failure },
     }
 }
 

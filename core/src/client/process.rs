@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use super::limits::Limits;
+use super::upstream::NOISE;
 use super::upstream::{Core, Event, Failure, RequestId};
 use super::wires::Wires;
 use crate::driver::{Action, CloseReason, Command, ConnId, ExitStatus, Signal};
@@ -228,18 +229,25 @@ impl Process {
 
 const NEVER: Instant = Instant::from_micros(u64::MAX);
 
-/// A line that is no message is skipped and reported (TR-01).
+/// A line that is no message is skipped and reported (TR-01). A message right
+/// after a banner without a line end is still found.
 fn read_line<'a>(core: &mut Core, wires: &mut Wires, line: Cow<'a, [u8]>) -> Option<Event<'a>> {
     if !looks_like_message(&line) {
-        noise(core, wires, &line);
-        return None;
+        let start = memchr::memmem::find(&line, b"{\"").unwrap_or(line.len());
+        let (banner, rest) = line.split_at_checked(start)?;
+        core.report_noise(wires, banner);
+        let message = Message::parse(Cow::Owned(rest.to_vec()), &jsonrpc::Limits::DEFAULT);
+        return match message {
+            Ok(Incoming::Message(message)) => core.event(message, None),
+            Ok(Incoming::Batch(_)) | Err(_) => None,
+        };
     }
-    let shown = line.get(..NOISE.min(line.len())).unwrap_or_default();
-    let beginning: SmallVec<[u8; NOISE]> = SmallVec::from_slice(shown);
+    let beginning: SmallVec<[u8; NOISE]> =
+        SmallVec::from_slice(line.get(..NOISE.min(line.len())).unwrap_or_default());
     match Message::parse(line, &jsonrpc::Limits::DEFAULT) {
         Ok(Incoming::Message(message)) => core.event(message, None),
-        Ok(Incoming::Batch(_)) => {
-            noise(core, wires, &beginning);
+        Ok(Incoming::Batch(batch)) => {
+            core.split(&batch, None);
             None
         }
         Err(rejected) => {
@@ -247,17 +255,8 @@ fn read_line<'a>(core: &mut Core, wires: &mut Wires, line: Cow<'a, [u8]>) -> Opt
             if let Some(request) = rejected.id.and_then(|id| id.parse().ok()).map(RequestId) {
                 core.fail(request, Failure::NotMcp(alloc::format!("{}", rejected.reason)));
             }
-            noise(core, wires, &beginning);
+            core.report_noise(wires, &beginning);
             None
         }
     }
-}
-
-/// How much of a line that is no message is shown.
-const NOISE: usize = 128;
-
-fn noise(core: &Core, wires: &mut Wires, line: &[u8]) {
-    let shown = line.get(..NOISE.min(line.len())).unwrap_or_default();
-    let line = String::from_utf8_lossy(shown).into_owned();
-    wires.output.tell(event::Event::Noise { upstream: core.name.clone(), line });
 }

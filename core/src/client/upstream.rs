@@ -1,5 +1,6 @@
 //! One server, whatever carries it.
 
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use core::fmt;
@@ -9,7 +10,8 @@ use super::limits::Limits;
 use super::process::Process;
 use super::wires::Wires;
 use crate::driver::{CloseReason, Command, ConnId, ExitStatus};
-use crate::jsonrpc::{Envelope, Kind, Message};
+use crate::event;
+use crate::jsonrpc::{self, Batch, Envelope, Incoming, Kind, Message};
 use crate::protocol::method;
 use crate::protocol::revision::Revision;
 use crate::server::Outcome;
@@ -159,12 +161,37 @@ pub(super) struct Core {
     pub(super) revision: Option<Revision>,
     next: u64,
     pub(super) ended: bool,
+    /// Things that were no messages, reported so far.
+    noises: u32,
 }
+
+/// How much of something that is no message is shown.
+pub(super) const NOISE: usize = 128;
+/// How often that is reported of one upstream.
+const NOISES: u32 = 20;
 
 #[derive(Debug)]
 enum Carrier {
     Process(Process),
     Http(Http),
+}
+
+impl Event<'_> {
+    pub(super) fn into_owned(self) -> Event<'static> {
+        match self {
+            Event::Answer { request, message } => {
+                Event::Answer { request, message: message.into_owned() }
+            }
+            Event::Request { message, during } => {
+                Event::Request { message: message.into_owned(), during }
+            }
+            Event::Notification { message, during } => {
+                Event::Notification { message: message.into_owned(), during }
+            }
+            Event::Failed { request, failure } => Event::Failed { request, failure },
+            Event::Ended { failure } => Event::Ended { failure },
+        }
+    }
 }
 
 impl Core {
@@ -185,6 +212,30 @@ impl Core {
             self.events.push_back(Event::Failed { request, failure: failure.clone() });
         }
         self.events.push_back(Event::Ended { failure });
+    }
+
+    /// Reports something from the server that is no message.
+    pub(super) fn report_noise(&mut self, wires: &mut Wires, line: &[u8]) {
+        if line.is_empty() || self.noises >= NOISES {
+            return;
+        }
+        self.noises += 1;
+        let shown = line.get(..NOISE.min(line.len())).unwrap_or_default();
+        let line = String::from_utf8_lossy(shown).into_owned();
+        wires.output.tell(event::Event::Noise { upstream: self.name.clone(), line });
+    }
+
+    /// Reads each message of a batch by itself (2025-03-26).
+    pub(super) fn split(&mut self, batch: &Batch<'_>, during: Option<RequestId>) {
+        for element in batch.elements() {
+            let parsed =
+                Message::parse(Cow::Borrowed(element.as_bytes()), &jsonrpc::Limits::DEFAULT);
+            if let Ok(Incoming::Message(message)) = parsed
+                && let Some(event) = self.event(message, during)
+            {
+                self.events.push_back(event.into_owned());
+            }
+        }
     }
 
     /// What a message from the server means. Answers to nothing are dropped:
@@ -222,6 +273,7 @@ impl Upstream {
             revision: None,
             next: 1,
             ended: false,
+            noises: 0,
         };
         let carrier = match place {
             Place::Process(command) => Carrier::Process(Process::new(command, &core.limits)),

@@ -24,5 +24,7 @@ mod rewrite;
 mod schemas;
 mod servers;
 mod shutdown;
+#[cfg(test)]
+mod tests;
 
 pub use machine::{Config, Gateway, Limits};

@@ -231,7 +231,8 @@ fn plain(bytes: &[u8]) -> usize {
     /// Looked at in one go, which the compiler turns into vector instructions.
     const BLOCK: usize = 32;
 
-    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    // Without branches, so that a block is compared as a whole.
+    let special = |byte: &u8| (*byte == b'"') | (*byte == b'\\') | (*byte < 0x20);
     let (short, long) = bytes.split_at(bytes.len().min(SHORT));
     if let Some(n) = short.iter().position(special) {
         return n;
