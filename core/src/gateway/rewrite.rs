@@ -3,8 +3,9 @@
 
 use alloc::string::String;
 
-use crate::jsonrpc::{get, with_member};
+use crate::jsonrpc::{get, string, with_member};
 use crate::protocol::meta;
+use crate::protocol::revision::Revision;
 
 /// `object` with members of its `_meta` replaced (`Some`) or removed (`None`).
 /// No object at all is taken for an empty one.
@@ -62,7 +63,15 @@ pub(super) fn modern_result(result: &str) -> String {
 pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
     let theirs = params.and_then(|params| get(params, "clientInfo"));
     let edits = [(meta::VIA_CLIENT, theirs), (meta::PROGRESS_TOKEN, token)];
-    with(&with_meta(params, &edits), "clientInfo", meta::IDENTITY)
+    let params = with(&with_meta(params, &edits), "clientInfo", meta::IDENTITY);
+    // A version that no legacy server can mean is answered as by one (VER-02):
+    // with the newest of them.
+    let wanted = get(&params, "protocolVersion").and_then(string);
+    if wanted.is_some_and(|wanted| Revision::parse_legacy(&wanted).is_none()) {
+        let newest = alloc::format!("\"{}\"", Revision::NEWEST_LEGACY);
+        return with(&params, "protocolVersion", &newest);
+    }
+    params
 }
 
 /// The result of `initialize` for the host.
@@ -81,6 +90,17 @@ mod tests {
         assert_eq!(progress_token(Some(params)), Some("\"t\""));
         let out = with_meta(Some(params), &[(meta::PROGRESS_TOKEN, Some("7"))]);
         assert_eq!(out, r#"{"z": 1.0,"_meta":{"progressToken":7, "x/y":[1]},"name":"n"}"#);
+    }
+
+    #[test]
+    fn versions_that_need_no_handshake_are_not_offered_in_one() {
+        let offered = |version: &str| {
+            let params = alloc::format!(r#"{{"protocolVersion":"{version}"}}"#);
+            get(&initialize(Some(&params), None), "protocolVersion").map(String::from)
+        };
+        assert_eq!(offered("2024-11-05").as_deref(), Some("\"2024-11-05\""));
+        assert_eq!(offered("2026-07-28").as_deref(), Some("\"2025-11-25\""));
+        assert_eq!(offered("1999-01-01").as_deref(), Some("\"2025-11-25\""));
     }
 
     #[test]

@@ -25,6 +25,8 @@ mod limits;
 mod peer;
 mod pipe;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
 pub use exchange::{AskId, ExchangeId, Outcome, Route};

@@ -15,7 +15,7 @@ use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
 use crate::output::{Output, PauseReason};
 use crate::time::Instant;
-use crate::wire::ndjson::{Decoder, Line};
+use crate::wire::ndjson::{Decoder, Line, looks_like_message};
 
 #[derive(Debug)]
 pub(super) struct Pipe {
@@ -88,6 +88,12 @@ impl Endpoint {
         peer: PeerId,
         line: Cow<'a, [u8]>,
     ) -> Option<Event<'a>> {
+        // A page in a browser can make it send a POST here, whose body would be
+        // read as messages.
+        if !looks_like_message(&line) && is_http(&line) && !self.is_stdio(conn) {
+            self.close(conn);
+            return None;
+        }
         match Message::parse(line, &admit::JSON) {
             Ok(Incoming::Message(message)) => self.read_message(conn, peer, message),
             Ok(Incoming::Batch(_)) => {
@@ -103,6 +109,10 @@ impl Endpoint {
                 None
             }
         }
+    }
+
+    fn is_stdio(&self, conn: ConnId) -> bool {
+        matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if pipe.stdio)
     }
 
     fn read_message<'a>(
@@ -185,6 +195,11 @@ impl Endpoint {
         }
         self.finish_then_close(conn);
     }
+}
+
+/// Whether a line is the first of an HTTP request.
+fn is_http(line: &[u8]) -> bool {
+    memchr::memmem::rfind(line, b" HTTP/").is_some_and(|at| at + b" HTTP/1.1".len() == line.len())
 }
 
 fn write_error(output: &mut Output, conn: ConnId, id: Option<&str>, error: &str) {

@@ -99,6 +99,8 @@ impl Endpoint {
     /// A stream, or a request, has been silent for long.
     fn keep_alive(&mut self, conn: ConnId) {
         let now = self.now;
+        // A reader that takes nothing needs no comments on top.
+        let silent = self.output.queued(conn) == 0;
         let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
         http.since = now;
         if let State::Busy(exchange) = http.state {
@@ -108,8 +110,7 @@ impl Endpoint {
                 self.begin_stream(conn);
             }
         }
-        // A reader that takes nothing needs no comments on top.
-        if self.output.queued(conn) == 0 {
+        if silent {
             self.write_comment(conn);
         }
     }

@@ -57,7 +57,9 @@ fn main() -> Result<(), Failure> {
                         let sent = Instant::now();
                         let answer = client.post(&call)?;
                         if !answer.windows(8).any(|w| w == b"\"result\"") {
-                            return Err(format!("no result: {}", String::from_utf8_lossy(&answer)).into());
+                            return Err(
+                                format!("no result: {}", String::from_utf8_lossy(&answer)).into()
+                            );
                         }
                         requests.fetch_add(1, Ordering::Relaxed);
                         slowest.fetch_max(sent.elapsed().as_micros() as u64, Ordering::Relaxed);
@@ -90,7 +92,9 @@ fn main() -> Result<(), Failure> {
 
 fn options() -> Result<Options, Failure> {
     let mut args = std::env::args().skip(1);
-    let url = args.next().ok_or("usage: load URL [--clients N] [--seconds N] [--tool NAME] [--arguments JSON] [--pid PID]")?;
+    let url = args.next().ok_or(
+        "usage: load URL [--clients N] [--seconds N] [--tool NAME] [--arguments JSON] [--pid PID]",
+    )?;
     let rest = url.strip_prefix("http://").ok_or("the URL must begin with http://")?;
     let (host, path) = rest.split_once('/').ok_or("the URL must have a path")?;
     let mut options = Options {
@@ -125,7 +129,8 @@ impl Client {
             "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
             options.path, options.host
         );
-        let mut client = Self { reader: BufReader::new(stream), head, session: None, body: Vec::new() };
+        let mut client =
+            Self { reader: BufReader::new(stream), head, session: None, body: Vec::new() };
         client.post(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}"#)?;
         client.head += "MCP-Protocol-Version: 2025-11-25\r\n";
         if let Some(session) = &client.session {
@@ -184,7 +189,9 @@ impl Client {
 /// User and system time of a process, in seconds.
 fn cpu_time(pid: u32) -> Result<f64, Failure> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks: u64 = fields.get(11..13).unwrap_or_default().iter().filter_map(|f| f.parse::<u64>().ok()).sum();
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 =
+        fields.get(11..13).unwrap_or_default().iter().filter_map(|f| f.parse::<u64>().ok()).sum();
     Ok(ticks as f64 / 100.0)
 }
