@@ -13,10 +13,12 @@
 //! | `process` | a child process: start, lines, diagnosis, end |
 //! | `http` | requests to a URL, their responses and streams |
 //! | `lane` | one HTTP connection and the response on it |
+//! | [`oneshot`] | one visit to a server: connect, do some things, leave |
 
 mod http;
 mod lane;
 mod limits;
+pub mod oneshot;
 mod process;
 mod upstream;
 mod wires;

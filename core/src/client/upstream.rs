@@ -282,6 +282,11 @@ impl Upstream {
         Self { core, carrier }
     }
 
+    /// Its id.
+    pub fn id(&self) -> UpstreamId {
+        self.core.id
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.core.name

@@ -39,9 +39,12 @@ pub struct Limits {
     /// A server that does not answer `server/discover` for this long is taken for
     /// a legacy one (a process) or a broken one (a URL). Default 10 s.
     pub probe: Duration,
-    /// How long a verdict that the server is a legacy one is believed. Default
-    /// 10 minutes.
+    /// How long it is believed that the server is a legacy one when it said so.
+    /// Default 10 minutes.
     pub legacy_verdict: Duration,
+    /// The same when it only exited or kept silent, which may have been bad luck.
+    /// Default 10 s.
+    pub legacy_guess: Duration,
     /// Requests that wait for that verdict; more are refused. Default 256.
     pub waiting: usize,
     /// Requests that run when we are asked to stop have this long. Default 5 s.
@@ -54,6 +57,7 @@ impl Default for Limits {
             call_idle: Duration::from_secs(3600),
             probe: Duration::from_secs(10),
             legacy_verdict: Duration::from_secs(600),
+            legacy_guess: Duration::from_secs(10),
             waiting: 256,
             drain: Duration::from_secs(5),
         }

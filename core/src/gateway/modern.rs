@@ -6,6 +6,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::schemas::Schemas;
@@ -126,7 +127,7 @@ impl Gateway {
             ),
         };
         if !modern {
-            return self.judge_legacy(id);
+            return self.judge_legacy(id, self.config.limits.legacy_verdict);
         }
         self.modern.verdict = Verdict::Modern(id);
         for request in core::mem::take(&mut self.modern.waiting) {
@@ -139,8 +140,12 @@ impl Gateway {
         let process = matches!(self.config.place, Place::Process(_));
         match failure {
             // Some servers quit on any request before initialize.
-            Failure::Exited(..) | Failure::Silent if process => self.judge_legacy(id),
-            Failure::Status(400 | 404 | 405) => self.judge_legacy(id),
+            Failure::Exited(..) | Failure::Silent if process => {
+                self.judge_legacy(id, self.config.limits.legacy_guess);
+            }
+            Failure::Status(400 | 404 | 405) => {
+                self.judge_legacy(id, self.config.limits.legacy_verdict);
+            }
             failure => {
                 let why = alloc::format!("{}: {failure}", self.config.name);
                 self.give_up_modern(id, &why);
@@ -155,15 +160,15 @@ impl Gateway {
             return;
         }
         if matches!(self.config.place, Place::Process(_)) {
-            self.judge_legacy(id);
+            self.judge_legacy(id, self.config.limits.legacy_guess);
         } else {
             let why = alloc::format!("{}: it does not answer", self.config.name);
             self.give_up_modern(id, &why);
         }
     }
 
-    fn judge_legacy(&mut self, id: UpstreamId) {
-        self.modern.verdict = Verdict::Legacy(self.now + self.config.limits.legacy_verdict);
+    fn judge_legacy(&mut self, id: UpstreamId, believed: Duration) {
+        self.modern.verdict = Verdict::Legacy(self.now + believed);
         self.stop_link(id);
         for request in core::mem::take(&mut self.modern.waiting) {
             self.refuse_modern(&request);
