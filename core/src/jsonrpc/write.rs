@@ -34,8 +34,9 @@ pub enum Envelope<'a> {
     },
     /// The answer to a request: an error.
     Error {
-        /// The request's id; none is written as `null`, for what could not be read
-        /// (JSON-RPC 2.0 section 5).
+        /// The request's id. Without one the member is left out (2025-11-25 and
+        /// later, HTTP bodies); where JSON-RPC 2.0 section 5 is to be followed to
+        /// the letter, it is `null`.
         id: Option<&'a str>,
         /// The error: an object such as [`error_object`] makes.
         error: &'a str,
@@ -110,7 +111,9 @@ impl<'a> Envelope<'a> {
                 member(",\"result\":", Raw(result));
             }
             Self::Error { id, error } => {
-                member(",\"id\":", Raw(id.unwrap_or("null")));
+                if let Some(id) = id {
+                    member(",\"id\":", Raw(id));
+                }
                 member(",\"error\":", Raw(error));
             }
         }
@@ -171,7 +174,7 @@ mod tests {
         let error = error_object(-32603, "no \\", Some("[1]"));
         assert_eq!(
             written(Envelope::Error { id: None, error: &error }),
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no \\","data":[1]}}"#
+            r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"no \\","data":[1]}}"#
         );
         assert_eq!(error_object(1, "", None), r#"{"code":1,"message":""}"#);
     }

@@ -153,11 +153,7 @@ impl Endpoint {
                     Err(error) => {
                         let status = error.status();
                         http.keep_alive = false;
-                        let error = error_object(
-                            code::INVALID_REQUEST,
-                            &alloc::format!("Bad HTTP request: {error}"),
-                            None,
-                        );
+                        let error = error_object(code::INVALID_REQUEST, &error.to_string(), None);
                         self.write_json(
                             conn,
                             status,

@@ -14,6 +14,7 @@ use super::peer::PeerId;
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
 use crate::output::{Output, PauseReason};
+use crate::protocol::revision::Revision;
 use crate::time::Instant;
 use crate::wire::ndjson::{Decoder, Line, looks_like_message};
 
@@ -88,6 +89,7 @@ impl Endpoint {
         peer: PeerId,
         line: Cow<'a, [u8]>,
     ) -> Option<Event<'a>> {
+        let session = self.peers.get(&peer).and_then(|peer| peer.revision);
         // A page in a browser can make it send a POST here, whose body would be
         // read as messages.
         if !looks_like_message(&line) && is_http(&line) && !self.is_stdio(conn) {
@@ -98,13 +100,14 @@ impl Endpoint {
             Ok(Incoming::Message(message)) => self.read_message(conn, peer, message),
             Ok(Incoming::Batch(_)) => {
                 let error = error_object(code::INVALID_REQUEST, admit::NO_BATCH, None);
-                write_error(&mut self.output, conn, None, &error);
+                write_error(&mut self.output, conn, no_id(session), &error);
                 None
             }
             Err(rejected) => {
                 if rejected.answerable {
                     let error = admit::rejection(&rejected);
-                    write_error(&mut self.output, conn, rejected.id.as_deref(), &error);
+                    let id = rejected.id.as_deref().or(no_id(session));
+                    write_error(&mut self.output, conn, id, &error);
                 }
                 None
             }
@@ -200,6 +203,12 @@ impl Endpoint {
 /// Whether a line is the first of an HTTP request.
 fn is_http(line: &[u8]) -> bool {
     memchr::memmem::rfind(line, b" HTTP/").is_some_and(|at| at + b" HTTP/1.1".len() == line.len())
+}
+
+/// What stands for an id that could not be read: `null` up to 2025-06-18,
+/// nothing since (RPC-07).
+fn no_id(session: Option<Revision>) -> Option<&'static str> {
+    session.is_some_and(|revision| revision < Revision::R2025_11_25).then_some("null")
 }
 
 fn write_error(output: &mut Output, conn: ConnId, id: Option<&str>, error: &str) {

@@ -192,7 +192,9 @@ impl OneShot {
     fn on_answer(&mut self, request: RequestId, message: &Message<'_>) {
         match self.stage {
             Stage::Probing(_) if Some(request) == self.probe => self.on_discovered(message),
-            Stage::Initializing(..) if Some(request) == self.probe => self.on_discovered_late(message),
+            Stage::Initializing(..) if Some(request) == self.probe => {
+                self.on_discovered_late(message)
+            }
             Stage::Initializing(current, _) if request == current => self.on_initialized(message),
             Stage::Calling { request: current, informed } if request == current => {
                 self.on_called(message, informed);
@@ -298,7 +300,7 @@ impl OneShot {
         }
     }
 
-    fn to_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
+    fn pass_on(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
         let Some(owner) = self.wires.owner(conn) else { return };
         let mut all = self.former.iter_mut().chain([&mut self.server]);
         if let Some(upstream) = all.find(|upstream| upstream.core.id == owner) {
@@ -316,19 +318,19 @@ impl Machine for OneShot {
             Input::Accepted { .. } => {}
             Input::Received { conn, bytes } => self.received(conn, bytes),
             Input::Connected { conn } => {
-                self.to_upstream(conn, |upstream, wires| upstream.connected(wires, conn));
+                self.pass_on(conn, |upstream, wires| upstream.connected(wires, conn));
             }
             Input::Finished { conn } => {
-                self.to_upstream(conn, |upstream, wires| upstream.finished(wires, conn));
+                self.pass_on(conn, |upstream, wires| upstream.finished(wires, conn));
             }
             Input::Closed { conn, why } => {
-                self.to_upstream(conn, |upstream, wires| upstream.closed(wires, conn, why));
+                self.pass_on(conn, |upstream, wires| upstream.closed(wires, conn, why));
             }
             Input::Stderr { conn, bytes } => {
-                self.to_upstream(conn, |upstream, wires| upstream.stderr(wires, bytes));
+                self.pass_on(conn, |upstream, wires| upstream.stderr(wires, bytes));
             }
             Input::Exited { conn, status } => {
-                self.to_upstream(conn, |upstream, wires| upstream.exited(wires, conn, status));
+                self.pass_on(conn, |upstream, wires| upstream.exited(wires, conn, status));
             }
             Input::Tick => self.tick(),
             Input::Stop => self.stop(),
