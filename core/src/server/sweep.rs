@@ -72,26 +72,25 @@ impl Endpoint {
             }
         }
         for (&id, peer) in &self.peers {
-            if let Place::Session(session) = &peer.place
-                && session.streams.is_empty()
-                && peer.in_flight.is_empty()
-            {
-                check(peer.last_seen + limits.session_idle, Due::EndPeer(id));
+            if let Place::Session(session) = &peer.place {
+                let used = !session.streams.is_empty() || !peer.in_flight.is_empty();
+                let since = if used { now } else { peer.last_seen };
+                check(since + limits.session_idle, Due::EndPeer(id));
             }
+        }
+        // What is kept alive now falls due again.
+        if due.iter().any(|then| matches!(then, Due::KeepAlive(_))) {
+            let again = now + limits.keep_alive;
+            next = Some(next.map_or(again, |next| next.min(again)));
+        }
+        if let Some(next) = next {
+            self.sweep_by(next.max(now + PAUSE));
         }
         for then in due {
             match then {
                 Due::Close(conn) => self.close(conn),
                 Due::EndPeer(peer) => self.end_peer(peer),
                 Due::KeepAlive(conn) => self.keep_alive(conn),
-            }
-        }
-        // What was just done may fall due again: keep-alives do.
-        if !self.conns.is_empty() || !self.peers.is_empty() {
-            let again = now + self.config.limits.keep_alive;
-            let at = next.map_or(again, |next| next.min(again)).max(now + PAUSE);
-            if next.is_some() || self.conns.values().any(|c| matches!(c, Conn::Http(_))) {
-                self.sweep_by(at);
             }
         }
     }

@@ -321,6 +321,24 @@ fn an_idle_session_ends_by_itself() {
 }
 
 #[test]
+fn a_session_whose_hosts_vanish_in_a_call_ends_too() {
+    let mut world = World::new();
+    let (peer, fields) = world.session();
+    let conn = world.connect(0);
+    world.say(conn, &post(&fields, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#));
+    for conn in [1, 2].map(ConnId::accepted) {
+        world.endpoint.closed(conn);
+    }
+    world.pass(Duration::from_secs(3600));
+    let (exchange, ..) = world.requests.remove(0);
+    world.respond(exchange, Outcome::Result("{}"));
+    while let Some(at) = world.endpoint.deadline() {
+        world.pass(at.since(world.now));
+    }
+    assert_eq!(world.ended, [peer]);
+}
+
+#[test]
 fn a_refused_initialize_leaves_nothing() {
     let mut world = World::new();
     let conn = world.connect(0);
