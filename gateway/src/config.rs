@@ -1,0 +1,306 @@
+//! The configuration file: `mcpServers`, as hosts have it.
+//!
+//! Values may be secrets. No message shows one: only names of fields, of
+//! servers and of variables.
+
+use std::path::Path;
+
+use mcpx_core::client::Place;
+use mcpx_core::driver;
+use serde_json::{Map, Value};
+
+use crate::expand::{Lookup, expand};
+use crate::upstream::{Upstream, url};
+
+/// What a file says.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) upstream: Upstream,
+    /// Sentences about what was ignored.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads the one server of the configuration file at `path`.
+pub(crate) fn load(path: &Path) -> Result<Read, String> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    read(&bytes, &|name| std::env::var(name)).map_err(|why| format!("{shown}: {why}"))
+}
+
+fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let file: Value = serde_json::from_slice(bytes).map_err(|error| {
+        // Its own text ends in the place, and never shows what is there.
+        format!("it is not valid JSON: {error}")
+    })?;
+    let Value::Object(file) = file else {
+        return Err("it must hold an object with \"mcpServers\"".into());
+    };
+    let mut reader = Reader { lookup, warnings: Vec::new() };
+    reader.ignore(&file, "", &["mcpServers", "servers", "$schema"]);
+    let key = match (file.contains_key("mcpServers"), file.contains_key("servers")) {
+        (true, false) => "mcpServers",
+        // As VS Code has it.
+        (false, true) => "servers",
+        (true, true) => return Err("it has both \"mcpServers\" and \"servers\": keep one".into()),
+        (false, false) => return Err("it has no \"mcpServers\": put your server there".into()),
+    };
+    let servers = object(&file[key], key)?;
+    let mut enabled = Vec::new();
+    for (name, server) in servers {
+        let at = format!("{key}.{name}");
+        let server = object(server, &at)?;
+        match server.get("disabled") {
+            Some(Value::Bool(true)) => {}
+            None | Some(Value::Bool(false)) => enabled.push((name, server, at)),
+            Some(_) => return Err(format!("{at}.disabled must be true or false")),
+        }
+    }
+    match enabled.as_slice() {
+        [] => Err(format!("\"{key}\" has no enabled server: add one")),
+        [(name, server, at)] => {
+            let place = reader.place(server, at)?;
+            let upstream = Upstream { name: name.to_string(), place };
+            Ok(Read { upstream, warnings: reader.warnings })
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, ..)| name.as_str()).collect();
+            Err(format!(
+                "it has {} enabled servers ({}), and merging servers is not supported yet: \
+                 use a file with one, or set \"disabled\": true on the others",
+                names.len(),
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+struct Reader<'a> {
+    lookup: Lookup<'a>,
+    warnings: Vec<String>,
+}
+
+/// The members of a server that mean something here. What else hosts write is
+/// ignored, with a warning.
+const KNOWN: &[&str] = &["command", "args", "env", "cwd", "url", "headers", "type", "disabled"];
+
+impl Reader<'_> {
+    fn ignore(&mut self, object: &Map<String, Value>, at: &str, known: &[&str]) {
+        for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
+            let dot = if at.is_empty() { "" } else { "." };
+            self.warnings.push(format!("{at}{dot}{name} is not known here, and ignored"));
+        }
+    }
+
+    fn place(&mut self, server: &Map<String, Value>, at: &str) -> Result<Place, String> {
+        self.ignore(server, at, KNOWN);
+        if server.get("type").is_some_and(|kind| kind == "sse") {
+            return Err(format!(
+                "{at}.type is sse, the transport of 2024-11-05, which is not supported yet: \
+                 use the server's Streamable HTTP URL"
+            ));
+        }
+        match (server.get("command"), server.get("url")) {
+            (Some(command), None) => {
+                self.ignore_beside(server, at, "command", &["headers"]);
+                self.process(server, command, at).map(Place::Process)
+            }
+            (None, Some(url)) => {
+                self.ignore_beside(server, at, "url", &["args", "env", "cwd"]);
+                self.remote(server, url, at)
+            }
+            (Some(_), Some(_)) => Err(format!("{at} has both \"command\" and \"url\": keep one")),
+            (None, None) => Err(format!("{at} has neither \"command\" nor \"url\": add one")),
+        }
+    }
+
+    fn ignore_beside(
+        &mut self,
+        server: &Map<String, Value>,
+        at: &str,
+        beside: &str,
+        names: &[&str],
+    ) {
+        for name in names.iter().filter(|name| server.contains_key(**name)) {
+            self.warnings
+                .push(format!("{at}.{name} means nothing beside {beside}, and is ignored"));
+        }
+    }
+
+    fn process(
+        &self,
+        server: &Map<String, Value>,
+        command: &Value,
+        at: &str,
+    ) -> Result<driver::Command, String> {
+        let program = self.text(command, &format!("{at}.command"))?;
+        if program.is_empty() {
+            return Err(format!("{at}.command is empty: name a program"));
+        }
+        let args = match server.get("args") {
+            None => Vec::new(),
+            Some(Value::Array(args)) => args
+                .iter()
+                .enumerate()
+                .map(|(n, arg)| self.text(arg, &format!("{at}.args[{n}]")))
+                .collect::<Result<_, _>>()?,
+            Some(_) => return Err(format!("{at}.args must be an array of strings")),
+        };
+        let env = self.pairs(server.get("env"), &format!("{at}.env"))?;
+        if let Some((name, _)) = env.iter().find(|(name, _)| name.is_empty() || name.contains('='))
+        {
+            return Err(format!("{at}.env has \"{name}\", which cannot be a variable's name"));
+        }
+        let cwd = match server.get("cwd") {
+            None => None,
+            Some(cwd) => Some(self.text(cwd, &format!("{at}.cwd"))?),
+        };
+        if cwd.as_ref().is_some_and(|cwd| !Path::new(cwd).is_dir()) {
+            return Err(format!("{at}.cwd is not a directory that exists"));
+        }
+        let strings = args.iter().chain(env.iter().map(|(_, value)| value)).chain([&program]);
+        if strings.chain(&cwd).any(|string| string.contains('\0')) {
+            return Err(format!("{at} has a string with a NUL character"));
+        }
+        Ok(driver::Command { program, args, env, cwd })
+    }
+
+    fn remote(
+        &self,
+        server: &Map<String, Value>,
+        address: &Value,
+        at: &str,
+    ) -> Result<Place, String> {
+        let address = self.text(address, &format!("{at}.url"))?;
+        let url = url(&address).map_err(|why| format!("{at}.url: {why}"))?;
+        let at = format!("{at}.headers");
+        let fields = self.pairs(server.get("headers"), &at)?;
+        for (name, value) in &fields {
+            if !is_token(name) {
+                return Err(format!("{at} has \"{name}\", which cannot be a header's name"));
+            }
+            if value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+                return Err(format!("{at}.{name} has a line break or another control character"));
+            }
+        }
+        Ok(Place::Url { url, fields })
+    }
+
+    /// An object of strings.
+    fn pairs(&self, value: Option<&Value>, at: &str) -> Result<Vec<(String, String)>, String> {
+        let Some(value) = value else { return Ok(Vec::new()) };
+        object(value, at)?
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), self.text(value, &format!("{at}.{name}"))?)))
+            .collect()
+    }
+
+    fn text(&self, value: &Value, at: &str) -> Result<String, String> {
+        let text = value.as_str().ok_or_else(|| format!("{at} must be a string"))?;
+        expand(text, self.lookup).map_err(|why| format!("{at}: {why}"))
+    }
+}
+
+fn object<'v>(value: &'v Value, at: &str) -> Result<&'v Map<String, Value>, String> {
+    value.as_object().ok_or_else(|| format!("{at} must be an object"))
+}
+
+/// RFC 9110 5.6.2.
+fn is_token(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env::VarError;
+
+    use super::*;
+
+    fn lookup(name: &str) -> Result<String, VarError> {
+        match name {
+            "KEY" => Ok("s3cret".into()),
+            "BREAK" => Ok("s3cret\n".into()),
+            _ => Err(VarError::NotPresent),
+        }
+    }
+
+    fn read(text: &str) -> Result<Read, String> {
+        super::read(text.as_bytes(), &lookup)
+    }
+
+    #[test]
+    fn a_command_is_read() {
+        let read = read(
+            "\u{feff}{\"mcpServers\": {\"off\": {\"disabled\": true, \"command\": 1}, \"on\": {
+                \"type\": \"stdio\", \"disabled\": false, \"command\": \"npx\",
+                \"args\": [\"-y\", \"${MISSING:-pkg}\"], \"env\": {\"TOKEN\": \"${env:KEY}\"},
+                \"cwd\": \".\", \"autoApprove\": []}}}",
+        )
+        .unwrap();
+        assert_eq!(read.upstream.name, "on");
+        assert_eq!(read.warnings.len(), 1);
+        assert!(read.warnings[0].starts_with("mcpServers.on.autoApprove "));
+        let Place::Process(command) = read.upstream.place else { panic!() };
+        let expected = driver::Command {
+            program: "npx".into(),
+            args: vec!["-y".into(), "pkg".into()],
+            env: vec![("TOKEN".into(), "s3cret".into())],
+            cwd: Some(".".into()),
+        };
+        assert_eq!(command, expected);
+    }
+
+    #[test]
+    fn a_url_is_read() {
+        let text = r#"{"servers": {"r": {"type": "http", "url": "http://a:1/mcp",
+                       "headers": {"Authorization": "Bearer ${KEY}"}}}}"#;
+        let Place::Url { url, fields } = read(text).unwrap().upstream.place else { panic!() };
+        assert_eq!(url.to_string(), "http://a:1/mcp");
+        assert_eq!(fields, [("Authorization".into(), "Bearer s3cret".into())]);
+    }
+
+    #[test]
+    fn mistakes_are_named_and_secrets_are_not() {
+        let server = |members: &str| format!(r#"{{"mcpServers":{{"s":{{{members}}}}}}}"#);
+        for (text, part) in [
+            ("{\n  \"mcpServers\": {,}\n}".to_string(), "line 2 column 18"),
+            ("[]".to_string(), "must hold an object"),
+            ("{}".to_string(), "no \"mcpServers\""),
+            (r#"{"mcpServers":{},"servers":{}}"#.to_string(), "both"),
+            (r#"{"mcpServers":{}}"#.to_string(), "no enabled server"),
+            (r#"{"mcpServers":{"s":"s3cret"}}"#.to_string(), "mcpServers.s must be an object"),
+            (
+                r#"{"mcpServers":{"b":{"command":"x"},"a":{"command":"x"}}}"#.to_string(),
+                "2 enabled servers (a, b)",
+            ),
+            (server(""), "neither"),
+            (server(r#""command":"a","url":"b""#), "both"),
+            (server(r#""command":"""#), "mcpServers.s.command is empty"),
+            (server(r#""command":["s3cret"]"#), "mcpServers.s.command must be a string"),
+            (server(r#""command":"a","args":"s3cret""#), "mcpServers.s.args must be an array"),
+            (server(r#""command":"a","args":["x",7]"#), "mcpServers.s.args[1] must be a string"),
+            (server(r#""command":"a","env":{"K":8}"#), "mcpServers.s.env.K must be a string"),
+            (
+                server(r#""command":"a","env":{"K":"${NONE}"}"#),
+                "mcpServers.s.env.K: the environment variable NONE is not set",
+            ),
+            (server(r#""command":"a","env":{"K=":"s3cret"}"#), "variable's name"),
+            (server(r#""command":"a\u0000""#), "NUL"),
+            (server(r#""command":"a","cwd":"/no/such/place""#), "mcpServers.s.cwd"),
+            (server(r#""command":"a","disabled":"yes""#), "mcpServers.s.disabled"),
+            (server(r#""url":"https://a/?k=s3cret""#), "TLS is not built in yet"),
+            (server(r#""url":"http://u:s3cret@a/""#), "user name or password"),
+            (server(r#""type":"sse","url":"http://a/""#), "sse"),
+            (server(r#""url":"http://a/","headers":{"A b":"s3cret"}"#), "header's name"),
+            (
+                server(r#""url":"http://a/","headers":{"A":"${BREAK}"}"#),
+                "headers.A has a line break",
+            ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+            assert!(!error.contains("s3cret") && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+}

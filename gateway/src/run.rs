@@ -1,0 +1,153 @@
+//! `mcpx daemon` and `mcpx serve`: the gateway on a runtime.
+
+use std::io::{self, IsTerminal};
+
+use mcpx_core::client;
+use mcpx_core::driver::{Action, ConnId, Input, Machine};
+use mcpx_core::event::Event;
+use mcpx_core::gateway::{self, Gateway};
+use mcpx_core::server;
+use mcpx_core::time::Instant;
+
+use crate::args::{Common, Runtime, Source};
+use crate::demo::Demo;
+use crate::error::{Error, Exit};
+use crate::listen::{self, Socket};
+use crate::report::{self, Reporter};
+use crate::upstream::{self, Upstream};
+
+/// Serves over sockets until the user stops it.
+pub(crate) fn daemon(listen: &[String], insecure: bool, common: &Common) -> Result<Exit, Error> {
+    let upstream = upstream(&common.source)?;
+    let mut listening = listen::bind(listen, insecure)?;
+    let rules = std::mem::take(&mut listening.rules);
+    let places = listening.sockets.into_iter().map(Place::Socket).collect();
+    run_endpoint(upstream, endpoint(rules), places, listening.lines, common)?;
+    Ok(Exit::Done)
+}
+
+/// Serves on standard input and output until that ends.
+pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
+    let upstream = upstream(&common.source)?;
+    if io::stdin().is_terminal() {
+        report::say(
+            "this speaks MCP on standard input and output, and is meant to be started by a host; \
+             `mcpx help` shows what else there is",
+        );
+    }
+    let endpoint = endpoint(vec![server::Listener::Stdio]);
+    run_endpoint(upstream, endpoint, vec![Place::Stdio], Vec::new(), common)
+}
+
+/// The server behind us; nothing if we are the server.
+fn upstream(source: &Source) -> Result<Option<Upstream>, Error> {
+    match source {
+        Source::Demo => Ok(None),
+        source => upstream::find(source).map(Some),
+    }
+}
+
+fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
+    server::Config { listeners, path: listen::PATH.into(), limits: server::Limits::default() }
+}
+
+fn run_endpoint(
+    upstream: Option<Upstream>,
+    endpoint: server::Config,
+    places: Vec<Place>,
+    lines: Vec<String>,
+    common: &Common,
+) -> Result<Exit, Error> {
+    let seed = seed()?;
+    let Some(Upstream { name, place }) = upstream else {
+        let mut demo = Demo::new(endpoint, seed);
+        drive(&mut Announced { machine: &mut demo, lines }, places, common)?;
+        return Ok(Exit::Done);
+    };
+    let config = gateway::Config {
+        name,
+        place,
+        endpoint,
+        upstream: client::Limits::default(),
+        limits: gateway::Limits::default(),
+    };
+    let mut gateway = Gateway::new(config, seed);
+    drive(&mut Announced { machine: &mut gateway, lines }, places, common)?;
+    Ok(if gateway.is_deserted() { Exit::Failed } else { Exit::Done })
+}
+
+fn seed() -> Result<[u8; 32], Error> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)
+        .map_err(|error| Error::failed(format!("the system gives no random bytes: {error}")))?;
+    Ok(seed)
+}
+
+/// Where connections come from, whatever the runtime.
+pub(crate) enum Place {
+    Stdio,
+    Socket(Socket),
+}
+
+/// Runs a machine on the chosen runtime.
+pub(crate) fn drive<M: Machine>(
+    machine: &mut M,
+    places: Vec<Place>,
+    common: &Common,
+) -> Result<(), Error> {
+    let mut reporter = Reporter::new(common.quiet);
+    let observe = |event: Event| reporter.event(&event);
+    let done = match common.runtime {
+        #[cfg(unix)]
+        Runtime::Mio => {
+            let listeners = places.into_iter().map(|place| match place {
+                Place::Stdio => mcpx_mio::Listener::Stdio,
+                Place::Socket(Socket::Tcp(socket)) => mcpx_mio::Listener::Tcp(socket),
+                Place::Socket(Socket::Unix(socket)) => mcpx_mio::Listener::Unix(socket),
+            });
+            mcpx_mio::run(machine, listeners.collect(), observe)
+        }
+        Runtime::Blocking => {
+            let listeners = places.into_iter().map(|place| match place {
+                Place::Stdio => mcpx_blocking::Listener::Stdio,
+                Place::Socket(Socket::Tcp(socket)) => mcpx_blocking::Listener::Tcp(socket),
+                #[cfg(unix)]
+                Place::Socket(Socket::Unix(socket)) => mcpx_blocking::Listener::Unix(socket),
+            });
+            mcpx_blocking::run(machine, listeners.collect(), observe)
+        }
+    };
+    done.map_err(|error| Error::failed(format!("the system refuses to go on: {error}")))
+}
+
+/// A machine that says where it listens when the runtime first asks it for
+/// something: only then are signals and connections taken care of.
+struct Announced<'m, M> {
+    machine: &'m mut M,
+    lines: Vec<String>,
+}
+
+impl<M: Machine> Machine for Announced<'_, M> {
+    fn handle(&mut self, now: Instant, input: Input<'_>) {
+        self.machine.handle(now, input);
+    }
+
+    fn poll(&mut self) -> Option<Action> {
+        for line in self.lines.drain(..) {
+            report::write(&line);
+        }
+        self.machine.poll()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.machine.deadline()
+    }
+
+    fn outgoing(&self, conn: ConnId) -> &[u8] {
+        self.machine.outgoing(conn)
+    }
+
+    fn sent(&mut self, now: Instant, conn: ConnId, n: usize) {
+        self.machine.sent(now, conn, n);
+    }
+}
