@@ -334,11 +334,7 @@ impl Upstream {
 
     /// Answers a request of the server's, whose raw id is `id`.
     pub fn answer(&mut self, wires: &mut Wires, id: &str, outcome: Outcome<'_>) {
-        let envelope = match outcome {
-            Outcome::Result(result) => Envelope::Result { id, result },
-            Outcome::Error(error) => Envelope::Error { id: Some(id), error },
-        };
-        self.post(wires, "", &envelope);
+        self.post(wires, "", &outcome.envelope(id));
     }
 
     fn post(&mut self, wires: &mut Wires, method: &str, envelope: &Envelope<'_>) {

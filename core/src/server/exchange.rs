@@ -29,6 +29,16 @@ pub enum Outcome<'a> {
     Error(&'a str),
 }
 
+impl<'a> Outcome<'a> {
+    /// The response that tells it.
+    pub(crate) fn envelope(self, id: &'a str) -> Envelope<'a> {
+        match self {
+            Self::Result(result) => Envelope::Result { id, result },
+            Self::Error(error) => Envelope::Error { id: Some(id), error },
+        }
+    }
+}
+
 /// The way of a message to a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
@@ -50,6 +60,8 @@ pub(super) struct Exchange {
     /// Whose table of running requests has it.
     holder: Option<PeerId>,
     pub(super) carrier: Carrier,
+    /// The stream of the session that carries it.
+    stream: Option<u64>,
     initialize: bool,
 }
 
@@ -65,6 +77,14 @@ pub(super) enum Carrier {
     },
     /// The connection is gone and nobody hears the answer.
     Gone,
+}
+
+/// What became of a message that was to travel with a request.
+enum Delivery {
+    /// It was sent, or there is no way.
+    Done(bool),
+    /// The session has to carry it.
+    BySession(PeerId),
 }
 
 /// What became of an answer to a question of ours.
@@ -113,7 +133,7 @@ impl Endpoint {
                 state.opening = Some(exchange);
             }
         }
-        let state = Exchange { conn, id, era, peer, holder, carrier, initialize };
+        let state = Exchange { conn, id, era, peer, holder, carrier, stream: None, initialize };
         self.exchanges.insert(exchange, state);
         if carrier != Carrier::Pipe {
             self.occupy(conn, exchange);
@@ -144,6 +164,11 @@ impl Endpoint {
                 Outcome::Error(_) => self.abort_opening(peer),
             }
         }
+        if let (Some(peer), Some(stream)) = (state.peer, state.stream) {
+            self.write_on(peer, stream, |out| outcome.envelope(&state.id).write_line(out));
+            self.close_stream(peer, stream);
+            return;
+        }
         self.answer(state.conn, state.carrier, state.era, &state.id, outcome, token.as_deref());
         if let (Carrier::Pipe, Some(holder)) = (state.carrier, state.holder) {
             if state.initialize {
@@ -173,10 +198,7 @@ impl Endpoint {
         outcome: Outcome<'_>,
         session: Option<&str>,
     ) {
-        let envelope = match outcome {
-            Outcome::Result(result) => Envelope::Result { id, result },
-            Outcome::Error(error) => Envelope::Error { id: Some(id), error },
-        };
+        let envelope = outcome.envelope(id);
         match carrier {
             Carrier::Pipe => self.output.write(conn, |tail| envelope.write_line(tail)),
             Carrier::Http { streaming: true, .. } => {
@@ -239,49 +261,27 @@ impl Endpoint {
     fn deliver(&mut self, route: Route, envelope: &Envelope<'_>) -> bool {
         let peer = match route {
             Route::Peer(peer) => peer,
-            Route::Exchange(exchange) => {
-                let Some(state) = self.exchanges.get(&exchange) else { return false };
-                let conn = state.conn;
-                if state.carrier != Carrier::Gone && !self.stands(conn) {
-                    return false;
-                }
-                let Some(state) = self.exchanges.get_mut(&exchange) else { return false };
-                match &mut state.carrier {
-                    Carrier::Pipe => {
-                        self.output.write(conn, |tail| envelope.write_line(tail));
-                        return true;
-                    }
-                    Carrier::Http { sse: true, streaming } => {
-                        let begun = core::mem::replace(streaming, true);
-                        if !begun {
-                            self.begin_stream(conn);
-                        }
-                        self.write_event(conn, envelope);
-                        return true;
-                    }
-                    Carrier::Http { sse: false, .. } | Carrier::Gone => match state.peer {
-                        Some(peer) => peer,
-                        None => return false,
-                    },
-                }
-            }
+            Route::Exchange(exchange) => match self.deliver_with(exchange, envelope) {
+                Delivery::Done(done) => return done,
+                Delivery::BySession(peer) => peer,
+            },
         };
-        let Some(state) = self.peers.get(&peer) else { return false };
-        let conn = match &state.place {
-            Place::Pipe(conn) => Some(*conn),
-            Place::Session(session) => session.streams.last().copied(),
-        };
-        if conn.is_some_and(|conn| !self.stands(conn)) {
-            return false;
-        }
         let Some(state) = self.peers.get(&peer) else { return false };
         match &state.place {
             Place::Pipe(conn) => {
                 let conn = *conn;
+                if !self.stands(conn) {
+                    return false;
+                }
                 self.output.write(conn, |tail| envelope.write_line(tail));
             }
-            Place::Session(session) => match session.streams.last() {
-                Some(&conn) => self.write_event(conn, envelope),
+            Place::Session(session) => match session.primary().map(|s| (s.number(), s.conn)) {
+                Some((stream, conn)) => {
+                    if conn.is_some_and(|conn| !self.stands(conn)) {
+                        return false;
+                    }
+                    self.write_on(peer, stream, |out| envelope.write_line(out));
+                }
                 None => {
                     let mut line = Vec::with_capacity(envelope.len() + 1);
                     envelope.write_line(&mut line);
@@ -290,6 +290,57 @@ impl Endpoint {
             },
         }
         true
+    }
+
+    /// Sends a message with a running request, if what carries it can.
+    fn deliver_with(&mut self, exchange: ExchangeId, envelope: &Envelope<'_>) -> Delivery {
+        let Some(state) = self.exchanges.get(&exchange) else { return Delivery::Done(false) };
+        let (conn, peer, carrier, stream) = (state.conn, state.peer, state.carrier, state.stream);
+        if carrier != Carrier::Gone && !self.stands(conn) {
+            return Delivery::Done(false);
+        }
+        match (carrier, peer, stream) {
+            (Carrier::Pipe, ..) => self.output.write(conn, |tail| envelope.write_line(tail)),
+            (_, Some(peer), Some(stream)) => {
+                self.write_on(peer, stream, |out| envelope.write_line(out));
+            }
+            (Carrier::Http { sse: true, .. }, ..) => {
+                match self.stream_of(exchange) {
+                    Some((peer, stream)) => {
+                        self.write_on(peer, stream, |out| envelope.write_line(out));
+                    }
+                    None => self.write_event(conn, envelope),
+                };
+            }
+            (Carrier::Http { sse: false, .. } | Carrier::Gone, Some(peer), None) => {
+                return Delivery::BySession(peer);
+            }
+            (Carrier::Http { sse: false, .. } | Carrier::Gone, None, _) => {
+                return Delivery::Done(false);
+            }
+        }
+        Delivery::Done(true)
+    }
+
+    /// Makes the response to a request an event stream, if it is none yet. Gives
+    /// the session and the number of the stream if it belongs to one.
+    pub(super) fn stream_of(&mut self, exchange: ExchangeId) -> Option<(PeerId, u64)> {
+        let state = self.exchanges.get_mut(&exchange)?;
+        let (conn, peer) = (state.conn, state.peer);
+        if let Some(stream) = state.stream {
+            return Some((peer?, stream));
+        }
+        let Carrier::Http { streaming, .. } = &mut state.carrier else { return None };
+        if core::mem::replace(streaming, true) {
+            return None;
+        }
+        let Some(peer) = peer else {
+            self.begin_stream(conn);
+            return None;
+        };
+        let stream = self.open_stream(conn, peer, Some(exchange))?;
+        self.exchanges.get_mut(&exchange)?.stream = Some(stream);
+        Some((peer, stream))
     }
 
     /// Gives a connection up that does not read what cannot be held back.
@@ -335,9 +386,7 @@ impl Endpoint {
             return None;
         }
         let state = self.release(exchange)?;
-        if let Carrier::Http { sse, streaming } = state.carrier {
-            self.end_without_answer(state.conn, sse, streaming);
-        }
+        self.end_carrier(&state);
         if let Carrier::Pipe = state.carrier {
             self.leave_if_silent(state.conn, peer);
         }
@@ -356,9 +405,19 @@ impl Endpoint {
 
     /// Forgets a request whose session has ended.
     pub(super) fn drop_exchange(&mut self, exchange: ExchangeId) {
-        let Some(state) = self.release(exchange) else { return };
-        if let Carrier::Http { sse, streaming } = state.carrier {
-            self.end_without_answer(state.conn, sse, streaming);
+        if let Some(state) = self.release(exchange) {
+            self.end_carrier(&state);
+        }
+    }
+
+    /// Ends the response to a request that will not be answered.
+    fn end_carrier(&mut self, state: &Exchange) {
+        match (state.carrier, state.peer, state.stream) {
+            (_, Some(peer), Some(stream)) => self.close_stream(peer, stream),
+            (Carrier::Http { sse, streaming }, ..) => {
+                self.end_without_answer(state.conn, sse, streaming);
+            }
+            (Carrier::Pipe | Carrier::Gone, ..) => {}
         }
     }
 
@@ -367,7 +426,11 @@ impl Endpoint {
     pub(super) fn carrier_lost(&mut self, exchange: ExchangeId) {
         let Some(state) = self.exchanges.get_mut(&exchange) else { return };
         state.carrier = Carrier::Gone;
-        if state.era == Era::Modern {
+        let (era, conn, peer) = (state.era, state.conn, state.peer);
+        if let Some(peer) = peer {
+            self.stream_lost(peer, conn);
+        }
+        if era == Era::Modern {
             self.release(exchange);
             self.events.push_back(Event::Cancelled { exchange, reason: None });
         }
@@ -382,6 +445,7 @@ impl Endpoint {
             .filter(|exchange| {
                 self.exchanges.get(exchange).is_some_and(|state| {
                     matches!(state.carrier, Carrier::Pipe | Carrier::Http { sse: true, .. })
+                        || state.stream.is_some()
                 })
             })
             .copied()
@@ -395,7 +459,7 @@ impl Endpoint {
     pub fn has_stream(&self, peer: PeerId) -> bool {
         self.peers.get(&peer).is_some_and(|state| match &state.place {
             Place::Pipe(_) => true,
-            Place::Session(session) => !session.streams.is_empty(),
+            Place::Session(session) => session.primary().is_some(),
         })
     }
 

@@ -11,7 +11,8 @@ use super::admit::{self, Admitted};
 use super::endpoint::{Conn, Endpoint, Event, Listener};
 use super::exchange::{Carrier, ExchangeId, Unasked};
 use super::limits::Limits;
-use super::peer::{PeerId, Place};
+use super::peer::PeerId;
+use super::stream::EventId;
 use crate::driver::{Action, ConnId, ListenerId};
 use crate::jsonrpc::{Envelope, Incoming, Kind, Message, code, error_object};
 use crate::output::PauseReason;
@@ -372,27 +373,38 @@ impl Endpoint {
             self.refuse(conn, 406, &Fault::new(code::INVALID_REQUEST, why), None);
             return None;
         }
-        self.http(conn)?.state = State::Stream(peer);
-        self.begin_stream(conn);
-        self.write_comment(conn);
-        let Place::Session(session) = &mut self.peers.get_mut(&peer)?.place else { return None };
-        session.streams.push(conn);
-        session.waiting_bytes = 0;
-        let waiting = core::mem::take(&mut session.waiting);
-        for line in waiting {
-            self.write_event_line(conn, &line);
+        match head.fields.get_str("last-event-id") {
+            Some(id) => {
+                let resumed =
+                    EventId::parse(id).is_some_and(|after| self.resume_stream(conn, peer, after));
+                if !resumed {
+                    let why = "Last-Event-ID names no event that is still kept";
+                    self.refuse(conn, 400, &Fault::new(code::INVALID_REQUEST, why), None);
+                    return None;
+                }
+            }
+            None => {
+                self.set_state(conn, State::Stream(peer));
+                self.open_stream(conn, peer, None);
+                self.write_comment(conn);
+            }
         }
+        self.deliver_waiting(peer);
         None
+    }
+
+    pub(super) fn set_state(&mut self, conn: ConnId, state: State) {
+        let now = self.now;
+        if let Some(http) = self.http(conn) {
+            http.state = state;
+            http.since = now;
+        }
+        self.sweep_by(now + self.config.limits.keep_alive);
     }
 
     /// Marks a connection as working on a request.
     pub(super) fn occupy(&mut self, conn: ConnId, exchange: ExchangeId) {
-        let now = self.now;
-        if let Some(http) = self.http(conn) {
-            http.state = State::Busy(exchange);
-            http.since = now;
-        }
-        self.sweep_by(now + self.config.limits.keep_alive);
+        self.set_state(conn, State::Busy(exchange));
     }
 
     /// The request of a connection is answered: on to the next, or the end.
@@ -449,11 +461,7 @@ impl Endpoint {
         match state {
             State::Busy(exchange) => self.carrier_lost(exchange),
             State::Stream(peer) => {
-                if let Some(state) = self.peers.get_mut(&peer)
-                    && let Place::Session(session) = &mut state.place
-                {
-                    session.streams.retain(|stream| *stream != conn);
-                }
+                self.stream_lost(peer, conn);
             }
             State::Idle | State::Reading | State::Closing => {}
         }
@@ -480,27 +488,22 @@ impl Endpoint {
     }
 
     pub(super) fn write_event(&mut self, conn: ConnId, envelope: &Envelope<'_>) {
-        let mut line = core::mem::take(&mut self.scratch);
-        line.clear();
-        line.extend_from_slice(EVENT);
-        envelope.write_line(&mut line);
-        self.write_scratch(conn, line);
+        self.write_raw(conn, |event| {
+            event.extend_from_slice(EVENT);
+            envelope.write_line(event);
+        });
     }
 
-    fn write_event_line(&mut self, conn: ConnId, message: &[u8]) {
-        let mut line = core::mem::take(&mut self.scratch);
-        line.clear();
-        line.extend_from_slice(EVENT);
-        line.extend_from_slice(message);
-        self.write_scratch(conn, line);
+    /// Writes an event, complete but for its last line end.
+    pub(super) fn write_raw(&mut self, conn: ConnId, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut event = core::mem::take(&mut self.scratch);
+        event.clear();
+        write(&mut event);
+        self.write_scratch(conn, event);
     }
 
     pub(super) fn write_comment(&mut self, conn: ConnId) {
-        let mut line = core::mem::take(&mut self.scratch);
-        line.clear();
-        line.push(b':');
-        line.push(b'\n');
-        self.write_scratch(conn, line);
+        self.write_raw(conn, |event| event.extend_from_slice(b":\n"));
     }
 
     /// Sends an event, complete but for its last line end, as one chunk.

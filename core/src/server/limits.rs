@@ -21,6 +21,16 @@ pub struct Limits {
     pub waiting_messages: usize,
     /// Bytes of the same. Default 4 MiB.
     pub waiting_bytes: usize,
+    /// Streams that one session has open or may take up again; the oldest that
+    /// nobody is on makes room. Default 32.
+    pub streams: usize,
+    /// Events that are kept of each of them. Default 256.
+    pub replay_events: usize,
+    /// Bytes of the same. Default 256 KiB.
+    pub replay_bytes: usize,
+    /// What hosts of 2025-11-25 are told to wait before they take a stream up
+    /// again. Default 1 s.
+    pub retry: Duration,
     /// Bytes that may arrive on an HTTP connection while it is busy, or on a pipe
     /// while `initialize` runs, before
     /// reading pauses. Default 64 KiB.
@@ -51,6 +61,10 @@ impl Default for Limits {
             in_flight: 256,
             waiting_messages: 256,
             waiting_bytes: 4 << 20,
+            streams: 32,
+            replay_events: 256,
+            replay_bytes: 256 << 10,
+            retry: Duration::from_secs(1),
             held_bytes: 64 << 10,
             outgoing_hard: 256 << 20,
             session_idle: Duration::from_secs(30 * 60),

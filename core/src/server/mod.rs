@@ -15,6 +15,7 @@
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
 //! | `peer` | sessions and pipes as conversations |
+//! | `stream` | event streams that can be taken up again |
 //! | `sweep` | what falls due with time |
 
 mod admit;
@@ -24,6 +25,7 @@ mod http;
 mod limits;
 mod peer;
 mod pipe;
+mod stream;
 mod sweep;
 #[cfg(test)]
 mod tests;

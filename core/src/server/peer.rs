@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::{AskId, ExchangeId};
+use super::stream::Stream;
 use crate::driver::ConnId;
 use crate::protocol::revision::Revision;
 use crate::time::Instant;
@@ -40,11 +41,19 @@ pub(super) enum Place {
 pub(super) struct Session {
     /// Its id on the wire; empty until `initialize` has succeeded.
     pub(super) token: String,
-    /// Its open GET streams; the newest gets the messages.
-    pub(super) streams: Vec<ConnId>,
+    /// Its streams, oldest first.
+    pub(super) streams: Vec<Stream>,
     /// Messages for a stream that is not open, oldest first.
     pub(super) waiting: VecDeque<Vec<u8>>,
     pub(super) waiting_bytes: usize,
+}
+
+impl Session {
+    /// The newest stream for messages that belong to no request, and whether
+    /// there is one: it gets them all.
+    pub(super) fn primary(&self) -> Option<&Stream> {
+        self.streams.iter().rev().find(|stream| stream.is_open_for_all())
+    }
 }
 
 impl Peer {
@@ -116,7 +125,7 @@ impl Endpoint {
         match state.place {
             Place::Session(session) => {
                 self.tokens.remove(&session.token);
-                for conn in session.streams {
+                for conn in session.streams.into_iter().filter_map(|stream| stream.conn) {
                     self.end_stream(conn);
                 }
             }

@@ -73,7 +73,7 @@ impl Endpoint {
         }
         for (&id, peer) in &self.peers {
             if let Place::Session(session) = &peer.place {
-                let used = !session.streams.is_empty() || !peer.in_flight.is_empty();
+                let used = session.primary().is_some() || !peer.in_flight.is_empty();
                 let since = if used { now } else { peer.last_seen };
                 check(since + limits.session_idle, Due::EndPeer(id));
             }
@@ -103,11 +103,11 @@ impl Endpoint {
         let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
         http.since = now;
         if let State::Busy(exchange) = http.state {
-            let Some(state) = self.exchanges.get_mut(&exchange) else { return };
-            let Carrier::Http { sse: true, streaming } = &mut state.carrier else { return };
-            if !core::mem::replace(streaming, true) {
-                self.begin_stream(conn);
+            let Some(state) = self.exchanges.get(&exchange) else { return };
+            if !matches!(state.carrier, Carrier::Http { sse: true, .. }) {
+                return;
             }
+            self.stream_of(exchange);
         }
         if silent {
             self.write_comment(conn);

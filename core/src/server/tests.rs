@@ -125,10 +125,15 @@ impl World {
     }
 
     fn session(&mut self) -> (PeerId, String) {
+        self.session_at("2025-11-25")
+    }
+
+    fn session_at(&mut self, version: &str) -> (PeerId, String) {
         let conn = self.connect(0);
         self.say(conn, &post("", INITIALIZE));
         let (exchange, peer, _) = self.requests.remove(0);
-        self.respond(exchange, Outcome::Result(INITIALIZED));
+        let result = INITIALIZED.replace("2025-11-25", version);
+        self.respond(exchange, Outcome::Result(&result));
         let answer = self.take(conn);
         let token = answer.lines().find_map(|line| line.strip_prefix("Mcp-Session-Id: ")).unwrap();
         (peer.unwrap(), format!("Mcp-Session-Id: {token}\r\nMCP-Protocol-Version: 2025-11-25\r\n"))
@@ -427,4 +432,106 @@ fn a_browser_cannot_speak_through_a_pipe() {
     let conn = world.connect(1);
     world.say(conn, &format!("POST / HTTP/1.1\r\nHost: a\r\n\r\n{INITIALIZE}\n"));
     assert_eq!((world.closed.as_slice(), world.requests.len()), (&[conn][..], 0));
+}
+
+/// A call whose stream has begun with one notification.
+fn streaming(world: &mut World, fields: &str) -> (ConnId, ExchangeId, String) {
+    let conn = world.connect(0);
+    world.say(conn, &post(fields, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#));
+    let (exchange, ..) = world.requests.remove(0);
+    world.endpoint.notify(Route::Exchange(exchange), "notifications/progress", Some("{\"n\":1}"));
+    world.settle();
+    let stream = world.take(conn);
+    let id = stream.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap_or("");
+    (conn, exchange, id.to_string())
+}
+
+fn resume(world: &mut World, fields: &str, after: &str) -> (ConnId, String) {
+    let conn = world.connect(0);
+    world.say(conn, &format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{fields}Last-Event-ID: {after}\r\n\r\n"));
+    let answer = world.take(conn);
+    (conn, answer)
+}
+
+#[test]
+fn a_broken_stream_is_taken_up_again_without_a_gap() {
+    let mut world = World::new();
+    let (_, fields) = world.session();
+    let (conn, exchange, seen) = streaming(&mut world, &fields);
+    world.endpoint.closed(conn);
+    // While nobody is there, it goes on.
+    world.endpoint.notify(Route::Exchange(exchange), "notifications/progress", Some("{\"n\":2}"));
+    let (conn, missed) = resume(&mut world, &fields, &seen);
+    assert!(missed.contains("{\"n\":2}") && !missed.contains("{\"n\":1}"), "{missed}");
+    world.respond(exchange, Outcome::Result("{\"done\":true}"));
+    let rest = world.take(conn);
+    assert!(rest.contains("\"done\":true") && rest.ends_with("\r\n0\r\n\r\n"), "{rest}");
+    // And even when it has ended.
+    let (_, again) = resume(&mut world, &fields, &seen);
+    assert!(
+        again.contains("{\"n\":2}")
+            && again.contains("\"done\":true")
+            && again.ends_with("0\r\n\r\n")
+    );
+}
+
+#[test]
+fn only_what_is_kept_of_the_same_session_is_given_again() {
+    let mut world = World::new();
+    let (_, fields) = world.session();
+    let (_, other) = world.session();
+    let (conn, exchange, seen) = streaming(&mut world, &fields);
+    world.endpoint.closed(conn);
+    for after in ["", "x", "1.1", "99999.1", &format!("{seen}9")] {
+        assert!(resume(&mut world, &fields, after).1.starts_with("HTTP/1.1 400"), "{after}");
+    }
+    assert!(resume(&mut world, &other, &seen).1.starts_with("HTTP/1.1 400"));
+    for _ in 0..1000 {
+        world.endpoint.notify(Route::Exchange(exchange), "notifications/message", Some("{}"));
+    }
+    assert!(resume(&mut world, &fields, &seen).1.starts_with("HTTP/1.1 400"));
+}
+
+#[test]
+fn only_the_newest_legacy_revision_is_primed() {
+    for (version, ids, primed) in [
+        ("2024-11-05", false, false),
+        ("2025-03-26", true, false),
+        ("2025-06-18", true, false),
+        ("2025-11-25", true, true),
+    ] {
+        let mut world = World::new();
+        let (_, fields) = world.session_at(version);
+        let fields = fields.replace("2025-11-25", version);
+        let conn = world.connect(0);
+        world.say(conn, &post(&fields, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#));
+        let (exchange, ..) = world.requests.remove(0);
+        world.endpoint.notify(Route::Exchange(exchange), "notifications/message", Some("{}"));
+        world.settle();
+        let stream = world.take(conn);
+        assert_eq!(
+            stream.contains("data: \n\n") && stream.contains("retry: 1000\n"),
+            primed,
+            "{version}"
+        );
+        assert_eq!(stream.contains("id: "), ids, "{version}");
+    }
+}
+
+#[test]
+fn streams_that_nobody_is_on_make_room() {
+    let mut world = World::new();
+    let (peer, fields) = world.session();
+    for _ in 0..100 {
+        let conn = world.connect(0);
+        world.say(
+            conn,
+            &format!(
+                "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{fields}\r\n"
+            ),
+        );
+        world.endpoint.closed(conn);
+    }
+    let super::peer::Place::Session(session) = &world.endpoint.peers[&peer].place else { panic!() };
+    assert_eq!(session.streams.len(), 32);
 }
