@@ -1,5 +1,7 @@
 //! The rules of the house, for every file that it is made of.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -21,6 +21,7 @@ use crate::protocol::revision::{Era, Revision};
 use crate::time::Instant;
 use crate::wire::http1::write::{self, BodyLen};
 use crate::wire::http1::{Part, ResponseHead, Url};
+use crate::wire::sse;
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -250,6 +251,20 @@ impl Http {
         // The body, as long as it lies in the input in one piece.
         let mut piece: Option<&'a [u8]> = None;
         loop {
+            // What an event leads to must not depend on what came after it.
+            if piece.is_none()
+                && let Some(event) = core.events.pop_front()
+            {
+                return Some(event);
+            }
+            match self.read_event(core, wires, conn) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(sse::TooLong) => {
+                    self.lose(core, wires, conn, Failure::TooLong);
+                    return None;
+                }
+            }
             let Some(lane) = self.lanes.get_mut(&conn) else {
                 *input = &[];
                 return None;
@@ -288,7 +303,10 @@ impl Http {
                             body.extend_from_slice(data);
                             body.len() > core.limits.message_bytes
                         }
-                        Body::Events(_) => !self.read_events(core, wires, conn, data),
+                        Body::Events(events) => {
+                            events.rest.extend_from_slice(data);
+                            false
+                        }
                         Body::Awaited | Body::Ignored => false,
                     };
                     if over {
@@ -323,49 +341,48 @@ impl Http {
         }
     }
 
-    /// Takes part of an event stream. `false` if an event is too long.
-    fn read_events(
+    /// Reads on in an event stream, up to a message. Says whether there was one.
+    fn read_event(
         &mut self,
         core: &mut Core,
         wires: &mut Wires,
         conn: ConnId,
-        data: &[u8],
-    ) -> bool {
-        let Some(job) = self.lanes.get_mut(&conn).and_then(|lane| lane.job.as_mut()) else {
-            return true;
+    ) -> Result<bool, sse::TooLong> {
+        let job = self.lanes.get_mut(&conn).and_then(|lane| lane.job.as_mut());
+        let Some(Job { task, body: Body::Events(events), last_event_id, retry, .. }) = job else {
+            return Ok(false);
         };
-        let during = job.task.request();
-        let Body::Events(decoder) = &mut job.body else { return true };
-        let mut data = data;
-        loop {
-            let event = match decoder.next(&mut data) {
-                Ok(Some(event)) => event,
-                Ok(None) => break,
-                Err(_) => return false,
-            };
-            // Other types are not ours; a priming event has no data.
-            if event.kind != "message" || event.data.is_empty() {
-                continue;
+        let mut rest = events.rest.get(events.read..).unwrap_or_default();
+        let event = events.decoder.next(&mut rest)?;
+        events.read = events.rest.len() - rest.len();
+        let id = events.decoder.last_event_id();
+        if !id.is_empty() && last_event_id.as_deref() != Some(id) {
+            *last_event_id = Some(String::from(id));
+        }
+        *retry = events.decoder.retry().or(*retry);
+        let Some(event) = event else {
+            events.rest.clear();
+            events.read = 0;
+            return Ok(false);
+        };
+        // Other types are not ours; a priming event has no data.
+        if event.kind != "message" || event.data.is_empty() {
+            return Ok(true);
+        }
+        let during = task.request();
+        match Message::parse(bytes(event.data), &jsonrpc::Limits::DEFAULT) {
+            Ok(Incoming::Message(message)) => {
+                if let Some(event) = core.event(message, during) {
+                    core.events.push_back(event.into_owned());
+                }
             }
-            match Message::parse(bytes(event.data), &jsonrpc::Limits::DEFAULT) {
-                Ok(Incoming::Message(message)) => {
-                    if let Some(event) = core.event(message, during) {
-                        core.events.push_back(event.into_owned());
-                    }
-                }
-                Ok(Incoming::Batch(batch)) => core.split(&batch, during),
-                Err(rejected) => {
-                    let why = alloc::format!("an event that is not JSON-RPC: {}", rejected.reason);
-                    core.report_noise(wires, why.as_bytes());
-                }
+            Ok(Incoming::Batch(batch)) => core.split(&batch, during),
+            Err(rejected) => {
+                let why = alloc::format!("an event that is not JSON-RPC: {}", rejected.reason);
+                core.report_noise(wires, why.as_bytes());
             }
         }
-        let id = decoder.last_event_id();
-        if !id.is_empty() {
-            job.last_event_id = Some(String::from(id));
-        }
-        job.retry = decoder.retry().or(job.retry);
-        true
+        Ok(true)
     }
 
     /// A response has ended.
@@ -439,7 +456,7 @@ impl Http {
         if body.is_empty() {
             match job.status {
                 // A stream that ended early can be taken up again if it had ids.
-                200 if job.last_event_id.is_some() => self.resume_later(core, &job, request, now),
+                200 if resumable(core, &job) => self.resume_later(core, &job, request, now),
                 200 => core.fail(request, Failure::Broken),
                 _ if lost => core.end(Failure::SessionLost),
                 status => core.fail(request, Failure::Status(status)),
@@ -571,10 +588,8 @@ impl Http {
         let now = wires.now;
         match job.task {
             Task::Request { request, .. } | Task::Resume(request) => {
-                let resumable = failure == Failure::Broken
-                    && job.last_event_id.is_some()
-                    && core.open.contains(&request);
-                if resumable {
+                let broken = failure == Failure::Broken && core.open.contains(&request);
+                if broken && resumable(core, &job) {
                     self.resume_later(core, &job, request, now);
                 } else {
                     core.fail(request, failure);
@@ -603,7 +618,10 @@ impl Http {
     pub(super) fn stop(&mut self, core: &mut Core, wires: &mut Wires) {
         let legacy = core.revision.is_some_and(|r| r != Revision::NEWEST_MODERN);
         self.later.clear();
-        if !legacy || self.session.is_none() || self.goodbye.is_some() {
+        if self.goodbye.is_some() {
+            return;
+        }
+        if !legacy || self.session.is_none() {
             self.close_all(wires);
             return;
         }
@@ -656,6 +674,13 @@ impl Http {
             }
         }
     }
+}
+
+/// Whether the stream of a response can be taken up again: its events had ids,
+/// and the server is of a revision that keeps them (not 2026-07-28, SSE-08).
+fn resumable(core: &Core, job: &Job) -> bool {
+    let legacy = core.revision.is_none_or(|revision| revision.era() == Era::Legacy);
+    legacy && job.last_event_id.is_some()
 }
 
 /// The bytes of an event's data.

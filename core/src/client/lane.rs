@@ -83,9 +83,18 @@ pub(super) enum Body {
     /// A JSON document.
     Json(Vec<u8>),
     /// An event stream.
-    Events(sse::Decoder),
+    Events(Events),
     /// Nothing that we read.
     Ignored,
+}
+
+/// An event stream, and what has come of it and is not read yet.
+#[derive(Debug)]
+pub(super) struct Events {
+    pub(super) decoder: sse::Decoder,
+    pub(super) rest: Vec<u8>,
+    /// How much of `rest` has been read.
+    pub(super) read: usize,
 }
 
 impl Job {
@@ -106,7 +115,11 @@ impl Job {
         self.location = head.fields.get_str("location").map(String::from);
         let kind = head.fields.get("content-type");
         self.body = match head.status {
-            200 if sse::is_event_stream(kind) => Body::Events(sse::Decoder::new(limit)),
+            200 if sse::is_event_stream(kind) => Body::Events(Events {
+                decoder: sse::Decoder::new(limit),
+                rest: Vec::new(),
+                read: 0,
+            }),
             202 | 204 => Body::Ignored,
             // Not only application/json: errors come with any type.
             _ => Body::Json(Vec::new()),

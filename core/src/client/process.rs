@@ -24,6 +24,7 @@ pub(super) struct Process {
     /// The line of standard error that is being written.
     words: Vec<u8>,
     last_words: String,
+    started: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +52,12 @@ impl Process {
             decoder: Decoder::new(limits.message_bytes),
             words: Vec::new(),
             last_words: String::new(),
+            started: false,
         }
+    }
+
+    pub(super) fn connected(&mut self) {
+        self.started = true;
     }
 
     pub(super) fn send(&mut self, core: &mut Core, wires: &mut Wires, envelope: &Envelope<'_>) {
@@ -145,18 +151,19 @@ impl Process {
         conn: ConnId,
         why: CloseReason,
     ) {
-        match self.state {
-            // It was started and broke its pipes: its exit is still to come.
-            State::Running(_) if why == CloseReason::Reset => {
-                let until = wires.now + core.limits.exit_grace;
-                self.state = State::Stopping(conn, Means::Terminate, until);
-            }
-            State::Running(_) => {
-                self.state = State::Gone;
-                wires.forget(conn);
-                core.end(Failure::NotStarted(why));
-            }
-            State::Stopping(..) | State::Idle | State::Gone => {}
+        if matches!(self.state, State::Idle | State::Gone) {
+            return;
+        }
+        if !self.started {
+            self.state = State::Gone;
+            wires.forget(conn);
+            core.end(Failure::NotStarted(why));
+            return;
+        }
+        // It broke its pipes: its exit is still to come.
+        if let State::Running(_) = self.state {
+            let until = wires.now + core.limits.exit_grace;
+            self.state = State::Stopping(conn, Means::Terminate, until);
         }
     }
 

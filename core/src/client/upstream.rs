@@ -395,8 +395,9 @@ impl Upstream {
     /// The connection or process is there.
     pub fn connected(&mut self, wires: &mut Wires, conn: ConnId) {
         wires.output.open(conn);
-        if let Carrier::Http(http) = &mut self.carrier {
-            http.connected(conn);
+        match &mut self.carrier {
+            Carrier::Http(http) => http.connected(conn),
+            Carrier::Process(process) => process.connected(),
         }
     }
 

@@ -34,6 +34,9 @@ impl Gateway {
         let Some(peer) = request.peer else { return };
         let initialize = request.message.method() == method::INITIALIZE;
         let id = if initialize {
+            if self.links.len() >= self.config.limits.servers {
+                return self.too_many_servers(request.exchange);
+            }
             let id = self.add_link(Some(peer));
             if let Some(old) = self.sessions.insert(peer, id) {
                 self.stop_link(old);
@@ -100,6 +103,13 @@ impl Gateway {
         self.touch(id);
     }
 
+    fn too_many_servers(&mut self, exchange: ExchangeId) {
+        let why =
+            alloc::format!("{}: too many of it are running: try again later", self.config.name);
+        let fault = Fault::new(code::INTERNAL_ERROR, &why);
+        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+    }
+
     fn no_server(&mut self, exchange: ExchangeId) {
         let why = alloc::format!("{}: its connection has ended", self.config.name);
         let fault = Fault::new(code::INTERNAL_ERROR, &why);
@@ -157,6 +167,7 @@ impl Gateway {
         let Some(link) = self.links.get(&id) else { return };
         if link.upstream.has_ended() && link.upstream.is_gone() && link.calls.is_empty() {
             self.links.remove(&id);
+            self.timed.remove(&id);
         }
     }
 }

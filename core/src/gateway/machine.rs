@@ -45,6 +45,9 @@ pub struct Limits {
     /// The same when it only exited or kept silent, which may have been bad luck.
     /// Default 10 s.
     pub legacy_guess: Duration,
+    /// Connections to the server, and processes, at a time; those that are still
+    /// being stopped count. One more session is refused. Default 1,024.
+    pub servers: usize,
     /// Requests that wait for that verdict; more are refused. Default 256.
     pub waiting: usize,
     /// Requests that run when we are asked to stop have this long. Default 5 s.
@@ -58,6 +61,7 @@ impl Default for Limits {
             probe: Duration::from_secs(10),
             legacy_verdict: Duration::from_secs(600),
             legacy_guess: Duration::from_secs(10),
+            servers: 1024,
             waiting: 256,
             drain: Duration::from_secs(5),
         }
@@ -86,7 +90,7 @@ pub struct Gateway {
     pub(super) deserted: bool,
     /// Links whose deadline may have changed since it was last looked at.
     touched: BTreeSet<UpstreamId>,
-    timed: BTreeMap<UpstreamId, Instant>,
+    pub(super) timed: BTreeMap<UpstreamId, Instant>,
     pub(super) call_sweep: Option<Instant>,
     next: u64,
 }

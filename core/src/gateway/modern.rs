@@ -40,6 +40,12 @@ pub(super) enum Verdict {
 }
 
 impl Modern {
+    /// The end has begun: nobody waits for a verdict any more.
+    pub(super) fn forget(&mut self) {
+        self.verdict = Verdict::Unknown;
+        self.waiting.clear();
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.verdict {
             Verdict::Asked(_, _, until) => Some(until),

@@ -116,11 +116,13 @@ impl Gateway {
             self.bury(id);
             self.touch(id);
         }
+        self.modern.forget();
     }
 
     fn discard_events(&mut self, id: UpstreamId) {
         if let Some(link) = self.links.get_mut(&id) {
             while link.upstream.poll_event().is_some() {}
+            link.calls.clear();
         }
     }
 }

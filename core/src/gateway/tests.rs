@@ -8,10 +8,13 @@ use core::time::Duration;
 
 use super::{Config, Gateway, Limits};
 use crate::client::Place;
-use crate::driver::{Action, Command, ConnId, ExitStatus, Input, ListenerId, Machine, Signal};
+use crate::driver::{
+    Action, CloseReason, Command, ConnId, ExitStatus, Input, ListenerId, Machine, Signal,
+};
 use crate::jsonrpc::{get, get_path};
 use crate::server;
 use crate::time::Instant;
+use crate::wire::http1::Url;
 
 /// A gateway, and what came out of it.
 struct World {
@@ -24,13 +27,24 @@ struct World {
     finished: Vec<ConnId>,
     signals: Vec<(ConnId, Signal)>,
     exit: bool,
+    /// Whether what is asked for comes to be.
+    starts: bool,
 }
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"h","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 impl World {
     fn new() -> Self {
-        let place = Place::Process(Command { program: "server".into(), ..Command::default() });
+        Self::before(Place::Process(Command { program: "server".into(), ..Command::default() }))
+    }
+
+    /// A gateway before a URL.
+    fn web() -> Self {
+        let url = Url::parse("http://localhost:1/mcp").unwrap();
+        Self::before(Place::Url { url, fields: Vec::new() })
+    }
+
+    fn before(place: Place) -> Self {
         let config = Config {
             name: "server".into(),
             place,
@@ -51,6 +65,7 @@ impl World {
             finished: Vec::new(),
             signals: Vec::new(),
             exit: false,
+            starts: true,
         }
     }
 
@@ -59,9 +74,11 @@ impl World {
         self.gateway.handle(self.now, input);
         while let Some(action) = self.gateway.poll() {
             match action {
-                Action::Spawn { conn, .. } => {
+                Action::Spawn { conn, .. } | Action::Connect { conn, .. } => {
                     self.spawned.push(conn);
-                    self.gateway.handle(self.now, Input::Connected { conn });
+                    if self.starts {
+                        self.gateway.handle(self.now, Input::Connected { conn });
+                    }
                 }
                 Action::Flush(conn) => {
                     let bytes = self.gateway.outgoing(conn).to_vec();
@@ -351,4 +368,128 @@ fn what_follows_initialize_at_once_waits_for_its_answer() {
     let id = id_of(&list);
     world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[]}}}}"#));
     assert_eq!((id_of(&world.hear(host)), id_of(&world.hear(host))), ("0".into(), "1".into()));
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}"#;
+
+#[test]
+fn a_server_that_never_started_is_forgotten() {
+    let mut world = World::new();
+    world.starts = false;
+    let host = world.host();
+    world.say(host, INITIALIZE);
+    let server = *world.spawned.last().unwrap();
+    world.handle(Input::Closed { conn: host, why: CloseReason::Reset });
+    world.handle(Input::Closed { conn: server, why: CloseReason::NotFound });
+    assert!(world.gateway.links.is_empty());
+    world.handle(Input::Stop);
+    assert!(world.exit);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_an_answer_to_the_probe() {
+    for mut world in [World::new(), World::web()] {
+        let host = world.host();
+        world.say(
+            host,
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#),
+        );
+        let server = *world.spawned.last().unwrap();
+        world.handle(Input::Stop);
+        world.handle(Input::Stop);
+        world.handle(Input::Exited { conn: server, status: ExitStatus::Signal(9) });
+        assert!(world.exit);
+        assert_eq!(world.gateway.deadline(), None);
+    }
+}
+
+/// A legacy session with a URL: the host and the connection.
+fn web_session(world: &mut World, fields: &str) -> (ConnId, ConnId) {
+    let host = world.host();
+    world.say(host, INITIALIZE);
+    let server = *world.spawned.last().unwrap();
+    let request = core::mem::take(world.lines.entry(server).or_default());
+    assert!(!request.iter().any(|line| line.starts_with("MCP-Protocol-Version")), "{request:?}");
+    let result = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}"#;
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{fields}Content-Length: {}\r\n\r\n{result}",
+        result.len()
+    );
+    world.handle(Input::Received { conn: server, bytes: answer.as_bytes() });
+    world.hear(host);
+    (host, server)
+}
+
+#[test]
+fn the_end_of_a_session_is_told_to_a_url() {
+    let mut world = World::web();
+    let (host, server) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+    world.handle(Input::Finished { conn: host });
+    let goodbye = world.lines.remove(&server).unwrap();
+    assert!(goodbye[0].starts_with("DELETE /mcp"), "{goodbye:?}");
+    for field in ["Mcp-Session-Id: abc", "MCP-Protocol-Version: 2025-11-25"] {
+        assert!(goodbye.iter().any(|line| line.eq_ignore_ascii_case(field)), "{goodbye:?}");
+    }
+    world.handle(Input::Received { conn: server, bytes: b"HTTP/1.1 204 No Content\r\n\r\n" });
+    assert!(world.gateway.links.is_empty());
+}
+
+#[test]
+fn a_lost_session_of_a_url_ends_the_hosts() {
+    let mut world = World::web();
+    let (host, server) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+    world.say(host, r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#);
+    world.handle(Input::Received {
+        conn: server,
+        bytes: b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+    });
+    let failed = world.hear(host);
+    assert!(failed.contains("\"id\":5") && failed.contains("ended our session"), "{failed}");
+    assert!(world.gateway.sessions.is_empty());
+}
+
+#[test]
+fn a_broken_stream_of_a_url_is_taken_up_again() {
+    let mut world = World::web();
+    let (host, server) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+    world.say(host, r#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#);
+    world.lines.clear();
+    world.handle(Input::Received { conn: server, bytes: b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: e7\nretry: 300\ndata:\n\n" });
+    world.handle(Input::Finished { conn: server });
+    let at = world.gateway.deadline().unwrap();
+    assert!(at.since(world.now) <= Duration::from_millis(300));
+    world.now = at;
+    world.handle(Input::Tick);
+    let again = *world.spawned.last().unwrap();
+    let get = world.lines.remove(&again).unwrap();
+    assert!(
+        get[0].starts_with("GET /mcp")
+            && get.iter().any(|l| l.eq_ignore_ascii_case("last-event-id: e7")),
+        "{get:?}"
+    );
+    world.handle(Input::Received { conn: again, bytes: b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\n" });
+    assert_eq!(id_of(&world.hear(host)), "5");
+}
+
+#[test]
+fn a_lost_modern_stream_is_a_lost_request() {
+    let mut world = World::web();
+    let host = world.host();
+    world.say(
+        host,
+        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#),
+    );
+    let server = *world.spawned.last().unwrap();
+    let result = r#"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}}"#;
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{result}",
+        result.len()
+    );
+    world.handle(Input::Received { conn: server, bytes: answer.as_bytes() });
+    world.handle(Input::Received {
+        conn: server,
+        bytes: b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: e7\ndata:\n\n",
+    });
+    world.handle(Input::Finished { conn: server });
+    assert!(world.hear(host).contains("connection broke"));
 }
