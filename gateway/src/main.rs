@@ -1,54 +1,8 @@
-//! `mcpx`: a gateway for the Model Context Protocol.
-//!
-//! | file | subject |
-//! | --- | --- |
-//! | `args`, `help` | the command line, and what it says about itself |
-//! | `config`, `expand` | the configuration file, and `${…}` in it |
-//! | `upstream` | which server, in words that the core understands |
-//! | `listen`, `socket` | addresses, and sockets in the file system |
-//! | `run` | `mcpx daemon` and `mcpx serve` |
-//! | `ask`, `show` | `mcpx call` and `mcpx ls`, and their results in print |
-//! | `demo` | the server that is built in |
-//! | `report`, `error` | what goes to standard error, and how we exit |
+//! The program is in the library, so that its tests can have parts of it.
 #![forbid(unsafe_code)]
-
-mod args;
-mod ask;
-mod config;
-mod demo;
-mod error;
-mod expand;
-mod help;
-mod listen;
-mod report;
-mod run;
-mod show;
-#[cfg(unix)]
-mod socket;
-mod upstream;
 
 use std::process::ExitCode;
 
-use args::Command;
-use error::{Error, Exit};
-
 fn main() -> ExitCode {
-    let exit = args::parse(lexopt::Parser::from_env()).and_then(execute).unwrap_or_else(|error| {
-        report::say(error.text());
-        error.exit()
-    });
-    ExitCode::from(exit.code())
-}
-
-fn execute(command: Command) -> Result<Exit, Error> {
-    match command {
-        Command::Help(topic) => show::print(help::of(topic)),
-        Command::Version => show::print(concat!("mcpx ", env!("CARGO_PKG_VERSION"), "\n")),
-        Command::Daemon { listen, insecure, common } => run::daemon(&listen, insecure, &common),
-        Command::Serve { common } => run::serve(&common),
-        Command::Call { tool, arguments, print, common } => {
-            ask::call(tool, arguments.as_deref(), &print, &common)
-        }
-        Command::List { print, common } => ask::list(&print, &common),
-    }
+    mcpx::main()
 }

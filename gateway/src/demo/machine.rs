@@ -24,7 +24,7 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// Everything that it remembers belongs to a session or to a running request,
 /// and the endpoint limits the number of both.
 #[derive(Debug)]
-pub(crate) struct Demo {
+pub struct Demo {
     pub(super) endpoint: Endpoint,
     /// What legacy sessions have agreed on.
     pub(super) sessions: BTreeMap<PeerId, Session>,
@@ -62,7 +62,7 @@ enum Phase {
 
 impl Demo {
     /// A server whose session ids come from `seed`.
-    pub(crate) fn new(endpoint: Config, seed: [u8; 32]) -> Self {
+    pub fn new(endpoint: Config, seed: [u8; 32]) -> Self {
         Self {
             endpoint: Endpoint::new(endpoint, Entropy::new(seed)),
             sessions: BTreeMap::new(),

@@ -34,4 +34,4 @@ mod testing;
 mod tools;
 mod watch;
 
-pub(crate) use machine::Demo;
+pub use machine::Demo;
