@@ -189,7 +189,8 @@ pub enum Action {
     StopListening,
     /// Tell the embedder.
     Event(Event),
-    /// The machine has ended: return.
+    /// The machine has ended: write what is still queued, as far as it is read
+    /// within a moment, and return.
     Exit,
 }
 

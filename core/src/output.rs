@@ -132,6 +132,11 @@ impl Output {
         }
     }
 
+    /// Whether anything keeps a connection from being read.
+    pub fn is_paused(&self, conn: ConnId) -> bool {
+        self.queues.get(&conn).is_some_and(|queue| queue.paused != 0)
+    }
+
     /// Queues an action.
     pub fn act(&mut self, action: Action) {
         self.actions.push_back(action);

@@ -1,1 +1,16 @@
 //! What the tests that cross crates share.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | `net` | the gateway and its surroundings as hosts see them |
+//! | `sim` | the third runtime, with virtual time and no operating system |
+//! | `real` | the program itself, with sockets and processes |
+//! | `host` | a host of any revision, at any door |
+//! | `scripted` | a server that does what servers should not |
+
+pub mod host;
+pub mod net;
+#[cfg(unix)]
+pub mod real;
+pub mod scripted;
+pub mod sim;

@@ -147,11 +147,14 @@ impl Http {
         }
     }
 
-    /// A connection for one request: an idle one, or a new one.
+    /// A connection for one request: an idle one, or a new one. One that is not
+    /// read, because what came before fills a host's queue, serves nobody else.
     fn lane(&mut self, core: &Core, wires: &mut Wires, task: Task) -> Option<ConnId> {
         let now = wires.now;
-        let idle = self.lanes.iter().rev().find(|(_, lane)| {
-            lane.job.is_none() && now.since(lane.idle_since) < core.limits.reuse_idle
+        let idle = self.lanes.iter().rev().find(|(conn, lane)| {
+            lane.job.is_none()
+                && now.since(lane.idle_since) < core.limits.reuse_idle
+                && !wires.output.is_paused(**conn)
         });
         if let Some((&conn, _)) = idle {
             self.lanes.get_mut(&conn)?.job = Some(Job::new(task));
@@ -576,6 +579,8 @@ impl Http {
     ) {
         let Some(lane) = self.lanes.get(&conn) else { return };
         let failure = if lane.connected { Failure::Broken } else { Failure::NotConnected(why) };
+        // The runtime has dropped it.
+        wires.forget(conn);
         self.lose(core, wires, conn, failure);
     }
 

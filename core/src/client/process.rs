@@ -68,10 +68,11 @@ impl Process {
                 self.state = State::Running(conn);
                 conn
             }
-            State::Stopping(..) | State::Gone => {
-                // Whoever still asks gets to know; the rest is lost as it should.
+            // Its exit says what became of everything that is still open.
+            State::Stopping(..) => return,
+            State::Gone => {
                 for request in core::mem::take(&mut core.open) {
-                    core.events.push_back(Event::Failed { request, failure: Failure::Silent });
+                    core.events.push_back(Event::Failed { request, failure: Failure::Gone });
                 }
                 return;
             }

@@ -85,8 +85,8 @@ pub enum Failure {
     NotStarted(CloseReason),
     /// The process has ended; with its last words on standard error.
     Exited(ExitStatus, String),
-    /// The process no longer reads or writes.
-    Silent,
+    /// The process had ended before it was asked.
+    Gone,
     /// No connection to the URL.
     NotConnected(CloseReason),
     /// The connection broke before the answer.
@@ -122,7 +122,7 @@ impl fmt::Display for Failure {
                 }
                 if words.is_empty() { Ok(()) } else { write!(f, "; its last words: {words}") }
             }
-            Self::Silent => f.write_str("it closed its standard input or output"),
+            Self::Gone => f.write_str("its process has ended"),
             Self::NotConnected(CloseReason::Refused) => {
                 f.write_str("nobody listens at its URL: is it running?")
             }

@@ -146,7 +146,7 @@ impl Gateway {
         let process = matches!(self.config.place, Place::Process(_));
         match failure {
             // Some servers quit on any request before initialize.
-            Failure::Exited(..) | Failure::Silent if process => {
+            Failure::Exited(..) | Failure::Gone if process => {
                 self.judge_legacy(id, self.config.limits.legacy_guess);
             }
             Failure::Status(400 | 404 | 405) => {

@@ -51,7 +51,7 @@ impl OneShot {
     pub(super) fn on_probe_failure(&mut self, failure: Failure) {
         match failure {
             // Some servers quit on any request before initialize.
-            Failure::Exited(..) | Failure::Silent if self.is_process() => {
+            Failure::Exited(..) | Failure::Gone if self.is_process() => {
                 self.start_again();
                 self.initialize();
             }

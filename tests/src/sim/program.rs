@@ -1,0 +1,20 @@
+//! What can run in the simulated world.
+
+use mcpx_core::driver::{ExitStatus, Machine};
+use mcpx_core::gateway::Gateway;
+
+/// A machine that can be a process.
+pub trait Program: Machine {
+    /// How the process ends when the machine exits.
+    fn status(&self) -> ExitStatus {
+        ExitStatus::Code(0)
+    }
+}
+
+impl Program for mcpx::demo::Demo {}
+
+impl Program for Gateway {
+    fn status(&self) -> ExitStatus {
+        ExitStatus::Code(i32::from(self.is_deserted()))
+    }
+}
