@@ -86,7 +86,7 @@ pub struct Gateway {
     pub(super) pressure: Pressure,
     pub(super) phase: Phase,
     pub(super) now: Instant,
-    /// Whether a pipe has ended because its server did.
+    /// Whether standard output has ended because the server did.
     pub(super) deserted: bool,
     /// Links whose deadline may have changed since it was last looked at.
     touched: BTreeSet<UpstreamId>,
@@ -174,7 +174,8 @@ impl Gateway {
         }
     }
 
-    /// Whether the end of the server ended a host's pipe.
+    /// Whether the end of the server is what ends the program: it was the one of
+    /// the host that started us.
     pub fn is_deserted(&self) -> bool {
         self.deserted
     }

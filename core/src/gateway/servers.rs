@@ -140,7 +140,7 @@ impl Gateway {
             && self.sessions.get(&peer) == Some(&id)
         {
             self.sessions.remove(&peer);
-            self.deserted = true;
+            self.deserted |= self.endpoint.is_on_stdio(peer);
             self.endpoint.end_peer(peer);
         }
         self.stop_link(id);

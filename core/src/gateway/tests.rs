@@ -329,7 +329,9 @@ fn a_dead_server_fails_its_calls_and_ends_its_session() {
     let failed = world.hear(host);
     assert_eq!(get(&failed, "id"), Some("9"));
     assert!(failed.contains("exited with code 3") && failed.contains("out of luck"), "{failed}");
-    assert!(world.gateway.is_deserted() && world.gateway.links.is_empty());
+    assert!(world.gateway.links.is_empty());
+    // Other hosts may come: only the one that started us would end us.
+    assert!(!world.gateway.is_deserted());
     assert!(world.gateway.sessions.is_empty() && world.gateway.routes.is_empty());
 }
 

@@ -10,7 +10,7 @@ use super::admit::{self, Admitted};
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::Carrier;
 use super::limits::Limits;
-use super::peer::PeerId;
+use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
 use crate::output::{Output, PauseReason};
@@ -111,6 +111,14 @@ impl Endpoint {
                 }
                 None
             }
+        }
+    }
+
+    /// Whether a peer is the one that started us: when it goes, so do we.
+    pub fn is_on_stdio(&self, peer: PeerId) -> bool {
+        match self.peers.get(&peer).map(|peer| &peer.place) {
+            Some(Place::Pipe(conn)) => self.is_stdio(*conn),
+            _ => false,
         }
     }
 

@@ -177,6 +177,8 @@ impl Host {
 
     /// Sends an HTTP request.
     pub fn http(&mut self, net: &mut dyn Net, method: &str, fields: &str, body: &[u8]) -> LineId {
+        // The gateway may have closed what it found idle.
+        self.idle.retain(|line| !net.ended(*line));
         let line = self.idle.pop().unwrap_or_else(|| net.open(self.door));
         let mut head = format!("{method} /mcp HTTP/1.1\r\nHost: localhost:8808\r\n{fields}");
         head.push_str(match method {
