@@ -69,6 +69,10 @@ pub fn step(world: &mut World, source: &mut Source<'_>, cuts: &mut Cuts, pressur
             }
             let Some((conn, link)) = world.pick(n, server) else { return };
             let bytes = peers::server(source, link.process);
+            // Which connection a request takes depends on when the response before
+            // it has come to its end: to see nothing else, responses stay whole.
+            let whole = &mut Cuts::none();
+            let cuts = if link.process { cuts } else { whole };
             for piece in cuts.pieces(&bytes) {
                 world.receive(conn, piece);
             }
