@@ -15,7 +15,7 @@ use crate::server::{AskId, Event, ExchangeId, Outcome, PeerId, Request};
 impl Gateway {
     pub(super) fn on_host_event(&mut self, event: Event<'_>) {
         match event {
-            Event::Request(request) => match request.era {
+            Event::Request(request) => match request.revision.era() {
                 Era::Modern => self.on_modern_request(request),
                 Era::Legacy => self.on_legacy_request(&request),
             },

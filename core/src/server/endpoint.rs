@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::batch::Batches;
 use super::exchange::{AskId, Exchange, ExchangeId};
 use super::http::{Http, State};
 use super::limits::Limits;
@@ -15,7 +16,7 @@ use crate::entropy::Entropy;
 use crate::jsonrpc::Message;
 use crate::output::{Output, PauseReason};
 use crate::protocol::origin::OriginRules;
-use crate::protocol::revision::Era;
+use crate::protocol::revision::Revision;
 use crate::time::Instant;
 
 /// What an endpoint is made with.
@@ -80,8 +81,9 @@ pub enum Event<'a> {
 pub struct Request<'a> {
     /// Names it in answers.
     pub exchange: ExchangeId,
-    /// How the host speaks.
-    pub era: Era,
+    /// How the host speaks. With `initialize`, the legacy revision that it asks
+    /// for, or the newest if it asks for another.
+    pub revision: Revision,
     /// The legacy session that it belongs to; `initialize` begins one. Modern
     /// requests have none.
     pub peer: Option<PeerId>,
@@ -95,8 +97,8 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// The same, independent of the bytes that it came in.
     pub fn into_owned(self) -> Request<'static> {
-        let Self { exchange, era, peer, message, fields } = self;
-        Request { exchange, era, peer, message: message.into_owned(), fields }
+        let Self { exchange, revision, peer, message, fields } = self;
+        Request { exchange, revision, peer, message: message.into_owned(), fields }
     }
 }
 
@@ -124,6 +126,7 @@ pub struct Endpoint {
     pub(super) peers: BTreeMap<PeerId, Peer>,
     pub(super) tokens: BTreeMap<String, PeerId>,
     pub(super) exchanges: BTreeMap<ExchangeId, Exchange>,
+    pub(super) batches: Batches,
     pub(super) asks: BTreeMap<AskId, PeerId>,
     pub(super) events: VecDeque<Event<'static>>,
     /// Connections that became free while bytes were held for them.
@@ -134,7 +137,7 @@ pub struct Endpoint {
     /// The moment of the input that is being handled.
     pub(super) now: Instant,
     over: bool,
-    next: u64,
+    pub(super) next: u64,
 }
 
 #[derive(Debug)]
@@ -154,6 +157,7 @@ impl Endpoint {
             peers: BTreeMap::new(),
             tokens: BTreeMap::new(),
             exchanges: BTreeMap::new(),
+            batches: Batches::new(),
             asks: BTreeMap::new(),
             events: VecDeque::new(),
             freed: VecDeque::new(),

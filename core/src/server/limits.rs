@@ -16,6 +16,9 @@ pub struct Limits {
     /// Requests in flight in one session or on one pipe; one more is refused
     /// with `-32600`. Default 256.
     pub in_flight: usize,
+    /// Messages in one batch (2025-03-26); one with more is refused with `-32600`.
+    /// Default 100.
+    pub batch_members: usize,
     /// Messages kept for a session that has no stream open; the oldest is
     /// dropped. Default 256.
     pub waiting_messages: usize,
@@ -59,6 +62,7 @@ impl Default for Limits {
             connections: 1024,
             sessions: 1000,
             in_flight: 256,
+            batch_members: 100,
             waiting_messages: 256,
             waiting_bytes: 4 << 20,
             streams: 32,

@@ -11,7 +11,9 @@
 //! | --- | --- |
 //! | `endpoint` | connections and inputs |
 //! | `admit` | what a message is, and whether it may come in |
-//! | `http` | requests on HTTP connections |
+//! | `http` | HTTP connections, answers and streams |
+//! | `post` | what is in a POST, and whom it belongs to |
+//! | `batch` | arrays of messages |
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
 //! | `peer` | sessions and pipes as conversations |
@@ -19,12 +21,14 @@
 //! | `sweep` | what falls due with time |
 
 mod admit;
+mod batch;
 mod endpoint;
 mod exchange;
 mod http;
 mod limits;
 mod peer;
 mod pipe;
+mod post;
 mod stream;
 mod sweep;
 #[cfg(test)]

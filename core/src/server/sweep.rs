@@ -102,12 +102,12 @@ impl Endpoint {
         let silent = self.output.queued(conn) == 0;
         let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
         http.since = now;
-        if let State::Busy(exchange) = http.state {
-            let Some(state) = self.exchanges.get(&exchange) else { return };
-            if !matches!(state.carrier, Carrier::Http { sse: true, .. }) {
+        if let State::Busy(work) = http.state {
+            let Some(way) = self.way(work) else { return };
+            if !matches!(way.carrier, Carrier::Http { sse: true, .. }) {
                 return;
             }
-            self.stream_of(exchange);
+            self.stream_of(work);
         }
         if silent {
             self.write_comment(conn);

@@ -1,5 +1,7 @@
 //! The endpoint as hosts see it, byte for byte, without a runtime.
 
+mod batch;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
