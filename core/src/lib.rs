@@ -31,11 +31,10 @@
 //! ```
 //! use mcpx_core::driver::{ConnId, ListenerId};
 //! use mcpx_core::entropy::Entropy;
-//! use mcpx_core::server::{Config, Endpoint, Event, Limits, Listener, Outcome};
+//! use mcpx_core::server::{Config, Endpoint, Event, Listener, Outcome};
 //! use mcpx_core::time::Instant;
 //!
-//! let config =
-//!     Config { listeners: vec![Listener::Ndjson], path: "/mcp".into(), limits: Limits::default() };
+//! let config = Config { listeners: vec![Listener::Ndjson], ..Config::default() };
 //! // 32 bytes from the operating system.
 //! let mut endpoint = Endpoint::new(config, Entropy::new([0; 32]));
 //!

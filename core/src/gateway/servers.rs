@@ -8,7 +8,7 @@ use super::rewrite;
 use crate::client::{Event, Failure, Place, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
-use crate::protocol::revision::Revision;
+use crate::protocol::revision::{Era, Revision};
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, PeerId, Route};
 
@@ -33,9 +33,10 @@ impl Gateway {
 
     fn on_answer(&mut self, id: UpstreamId, request: RequestId, message: &Message<'_>) {
         let Some(call) = self.take_call(id, request) else { return };
-        let shared = self.links.get(&id).is_some_and(|link| link.peer.is_none());
+        let modern = self.is_modern(id);
         match (call.kind, message.result()) {
             (CallKind::Probe, _) => self.on_probe_answer(id, message),
+            (CallKind::Open, _) => self.on_shared_opened(id, message),
             (CallKind::Initialize { exchange }, Some(result)) => {
                 self.on_initialized(id, exchange, result);
             }
@@ -52,7 +53,7 @@ impl Gateway {
                 let result = rewrite::modern_result(learnt.as_deref().unwrap_or(result));
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
-            (CallKind::Relay { exchange, .. }, Some(result)) if shared => {
+            (CallKind::Relay { exchange, .. }, Some(result)) if modern => {
                 let result = rewrite::modern_result(result);
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
@@ -93,15 +94,17 @@ impl Gateway {
         Some(list)
     }
 
+    /// Whether a connection is the one of modern requests.
+    fn is_modern(&self, id: UpstreamId) -> bool {
+        let revision = self.links.get(&id).and_then(|link| link.upstream.revision());
+        revision.is_some_and(|revision| revision.era() == Era::Modern)
+    }
+
     fn on_initialized(&mut self, id: UpstreamId, exchange: ExchangeId, result: &str) {
         let agreed = get(result, "protocolVersion").and_then(string);
         let revision = agreed.as_deref().and_then(Revision::parse_legacy);
         let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
-            let why = alloc::format!(
-                "{}: it answered initialize with an unknown protocolVersion",
-                self.config.name
-            );
-            let fault = Fault::new(code::INTERNAL_ERROR, &why);
+            let fault = self.unknown_version();
             self.endpoint.respond(exchange, Outcome::Error(&fault.object));
             self.sessions.retain(|_, link| *link != id);
             self.stop_link(id);
@@ -115,7 +118,10 @@ impl Gateway {
     fn on_failure(&mut self, id: UpstreamId, request: RequestId, failure: &Failure) {
         let Some(call) = self.take_call(id, request) else { return };
         let Some(exchange) = call.kind.exchange() else {
-            return self.on_probe_failure(id, failure);
+            return match call.kind {
+                CallKind::Open => self.on_shared_failure(id, &failure.to_string()),
+                _ => self.on_probe_failure(id, failure),
+            };
         };
         let why = alloc::format!("{}: {failure}", self.config.name);
         let fault = Fault::new(code::INTERNAL_ERROR, &why);
@@ -135,6 +141,7 @@ impl Gateway {
         if self.modern.verdict == Verdict::Modern(id) {
             self.modern.verdict = Verdict::Unknown;
         }
+        self.on_shared_ended(id);
         let peer = self.links.get(&id).and_then(|link| link.peer);
         if let Some(peer) = peer
             && self.sessions.get(&peer) == Some(&id)
@@ -154,6 +161,12 @@ impl Gateway {
             return;
         }
         let Some(peer) = link.peer else {
+            if link.upstream.revision().is_none_or(|revision| revision.era() == Era::Legacy) {
+                // Nothing that it could ask was declared.
+                let fault = Fault::method_not_found(message.method());
+                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+                return;
+            }
             let name = &self.config.name;
             self.warn(alloc::format!(
                 "{name}: it sent a request, {}, which 2026-07-28 does not allow; dropped",
@@ -309,7 +322,7 @@ impl Gateway {
 }
 
 /// A server that knows no `initialize` speaks only modern revisions.
-fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
+pub(super) fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
     let code = get(error, "code")?.parse().ok()?;
     let modern =
         matches!(code, code::METHOD_NOT_FOUND | code::UNSUPPORTED_VERSION | code::HEADER_MISMATCH);

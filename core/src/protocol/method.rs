@@ -60,6 +60,12 @@ pub fn is_legacy_only(method: &str) -> bool {
     matches!(method, INITIALIZE | PING | SET_LEVEL | SUBSCRIBE | UNSUBSCRIBE)
 }
 
+/// Whether a legacy request means nothing outside a session: its effect is on
+/// what that is told later.
+pub fn needs_session(method: &str) -> bool {
+    matches!(method, SET_LEVEL | SUBSCRIBE | UNSUBSCRIBE)
+}
+
 /// Whether a legacy peer must answer `-32601` to `method`: it came with
 /// 2026-07-28.
 pub fn is_modern_only(method: &str) -> bool {

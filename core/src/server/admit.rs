@@ -117,10 +117,14 @@ pub(super) fn header(head: &RequestHead) -> Result<Option<Revision>, Fault> {
     }
 }
 
-/// A request in a batch, which is of a session.
-pub(super) fn in_batch(message: &Message<'_>) -> Result<(), Fault> {
+/// A request in a batch.
+pub(super) fn in_batch(message: &Message<'_>, in_session: bool) -> Result<(), Fault> {
     if meta::claim(message.params()).is_some() {
         let why = "Requests of 2026-07-28 are sent one at a time";
+        return Err(Fault::new(code::INVALID_REQUEST, why));
+    }
+    if method::needs_session(message.method()) && !in_session {
+        let why = "Mcp-Session-Id is missing: send initialize first";
         return Err(Fault::new(code::INVALID_REQUEST, why));
     }
     legacy(message)

@@ -47,7 +47,7 @@ impl Endpoint {
     ) -> Result<bool, Fault> {
         let most = self.config.limits.batch_members;
         let members: Vec<_> = batch.elements().take(most + 1).map(member).collect();
-        check(&members, most)?;
+        check(&members, most, sender.peer.is_some())?;
         let wanted = |member: &Result<Message<'_>, Rejected>| match member {
             Ok(message) => message.kind() == Kind::Request,
             Err(rejected) => rejected.answerable,
@@ -70,7 +70,7 @@ impl Endpoint {
         for member in members {
             match member {
                 Ok(message) if message.kind() != Kind::Request => self.read_member(sender, message),
-                Ok(message) => match admit::in_batch(&message) {
+                Ok(message) => match admit::in_batch(&message, sender.peer.is_some()) {
                     Ok(()) => {
                         let event = self.begin(sender, Carried::InBatch(id), message);
                         self.events.extend(event.map(Event::into_owned));
@@ -191,7 +191,11 @@ fn member(element: &str) -> Result<Message<'_>, Rejected> {
 }
 
 /// What an array must be as a whole (BAT-02, BAT-03).
-fn check(members: &[Result<Message<'_>, Rejected>], most: usize) -> Result<(), Fault> {
+fn check(
+    members: &[Result<Message<'_>, Rejected>],
+    most: usize,
+    in_session: bool,
+) -> Result<(), Fault> {
     let messages = || members.iter().flatten();
     let answers = |message: &Message<'_>| matches!(message.kind(), Kind::Response | Kind::Error);
     let why = if members.is_empty() {
@@ -202,6 +206,8 @@ fn check(members: &[Result<Message<'_>, Rejected>], most: usize) -> Result<(), F
         "initialize must not be part of a batch"
     } else if messages().any(answers) && !messages().all(answers) {
         "A batch must not mix answers with requests and notifications"
+    } else if messages().any(answers) && !in_session {
+        "Answers belong to a session: Mcp-Session-Id is missing"
     } else {
         return Ok(());
     };

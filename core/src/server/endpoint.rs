@@ -28,6 +28,18 @@ pub struct Config {
     pub path: String,
     /// Its limits.
     pub limits: Limits,
+    /// Whether a legacy request over HTTP must belong to a session. Otherwise one
+    /// that does not is served by itself, at the revision of its header, or at
+    /// 2025-03-26 without one (2025-11-25 `basic/transports`). Default `false`.
+    pub strict: bool,
+}
+
+impl Default for Config {
+    /// No listeners yet, and `/mcp`.
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self { listeners: Vec::new(), path: String::from("/mcp"), limits, strict: false }
+    }
 }
 
 /// What a listener speaks.
@@ -84,8 +96,9 @@ pub struct Request<'a> {
     /// How the host speaks. With `initialize`, the legacy revision that it asks
     /// for, or the newest if it asks for another.
     pub revision: Revision,
-    /// The legacy session that it belongs to; `initialize` begins one. Modern
-    /// requests have none.
+    /// The legacy session that it belongs to; `initialize` begins one. Requests
+    /// that stand alone have none: modern ones, and legacy ones over HTTP unless
+    /// that is [strict](Config::strict).
     pub peer: Option<PeerId>,
     /// The request.
     pub message: Message<'a>,

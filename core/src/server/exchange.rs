@@ -76,6 +76,11 @@ impl Sender {
         Self { revision: Revision::NEWEST_MODERN, peer: None, holder }
     }
 
+    /// A legacy request without a session.
+    pub(super) fn stateless(revision: Revision) -> Self {
+        Self { revision, peer: None, holder: None }
+    }
+
     /// A request of a session.
     pub(super) fn session(peer: PeerId, revision: Revision) -> Self {
         Self { revision, peer: Some(peer), holder: Some(peer) }
@@ -545,8 +550,9 @@ impl Endpoint {
         }
     }
 
-    /// The connection of a request is gone. A modern request ends with it; a
-    /// legacy one runs on (CAN-05, CAN-06).
+    /// The connection of a request is gone. A request that stands alone ends with
+    /// it: nobody could ask for its answer. One of a session runs on (CAN-05,
+    /// CAN-06).
     pub(super) fn carrier_lost(&mut self, work: Work) {
         let Some(way) = self.way_mut(work) else { return };
         way.carrier = Carrier::Gone;

@@ -86,14 +86,7 @@ impl Endpoint {
             let sender = Sender::session(peer, admit::wanted(&message));
             return self.begin(sender, Carried::Alone(way), message);
         }
-        let Some(token) = token else {
-            let fault = Fault::new(
-                code::INVALID_REQUEST,
-                "Mcp-Session-Id is missing: send initialize first, or a request with _meta of 2026-07-28",
-            );
-            self.refuse(conn, 400, &fault, message.id());
-            return None;
-        };
+        let Some(token) = token else { return self.read_stateless(way, head, message) };
         let Some(peer) = self.session(token) else {
             // Never the id of an answer: it is not a request of theirs.
             let id = message.id().filter(|_| message.kind() == Kind::Request);
@@ -124,7 +117,37 @@ impl Endpoint {
         }
     }
 
-    /// An array: for sessions of 2025-03-26 (BAT-01, BAT-06).
+    /// A legacy message of no session: a request is served by itself, without
+    /// capabilities of the host.
+    fn read_stateless<'a>(
+        &mut self,
+        way: Way,
+        head: &RequestHead,
+        message: Message<'a>,
+    ) -> Option<Event<'a>> {
+        let conn = way.conn;
+        let needed = match message.kind() {
+            _ if self.config.strict => true,
+            Kind::Notification => false,
+            Kind::Request => method::needs_session(message.method()),
+            Kind::Response | Kind::Error => true,
+        };
+        if needed {
+            let why = "Mcp-Session-Id is missing: send initialize first";
+            // Never the id of an answer: it is not a request of theirs.
+            let id = message.id().filter(|_| message.kind() == Kind::Request);
+            self.refuse(conn, 400, &Fault::new(code::INVALID_REQUEST, why), id);
+            return None;
+        }
+        if message.kind() == Kind::Notification {
+            self.write_empty(conn, 202);
+            return None;
+        }
+        let sender = Sender::stateless(admit::header(head).ok()?.unwrap_or(Revision::UNNAMED));
+        self.begin(sender, Carried::Alone(way), message)
+    }
+
+    /// An array: for hosts of 2025-03-26 (BAT-01, BAT-06).
     fn read_batch_post(
         &mut self,
         conn: ConnId,
@@ -132,13 +155,17 @@ impl Endpoint {
         batch: &Batch<'_>,
     ) -> Result<(), (u16, Fault)> {
         let refused = |fault| (400, fault);
-        admit::header(head).map_err(refused)?;
-        let no_batch = || refused(Fault::new(code::INVALID_REQUEST, admit::NO_BATCH));
-        let token = session_token(head).ok_or_else(no_batch)?;
-        let peer = self.session(token).ok_or_else(|| (404, no_session()))?;
-        let sender = self.of_session(peer);
-        if sender.revision != Revision::R2025_03_26 {
-            return Err(no_batch());
+        let named = admit::header(head).map_err(refused)?;
+        let sender = match session_token(head) {
+            Some(token) => {
+                let peer = self.session(token).ok_or_else(|| (404, no_session()))?;
+                self.of_session(peer)
+            }
+            None => Sender::stateless(named.unwrap_or(Revision::UNNAMED)),
+        };
+        let strict = self.config.strict && sender.peer.is_none();
+        if strict || sender.revision != Revision::R2025_03_26 {
+            return Err(refused(Fault::new(code::INVALID_REQUEST, admit::NO_BATCH)));
         }
         if !self.read_batch(way(conn, head), sender, batch).map_err(refused)? {
             self.write_empty(conn, 202);

@@ -1,6 +1,7 @@
 //! The endpoint as hosts see it, byte for byte, without a runtime.
 
 mod batch;
+mod stateless;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -12,6 +13,7 @@ use super::{Config, Endpoint, Event, ExchangeId, Limits, Listener, Outcome, Peer
 use crate::driver::{Action, ConnId, ListenerId};
 use crate::entropy::Entropy;
 use crate::protocol::origin::OriginRules;
+use crate::protocol::revision::Revision;
 use crate::time::Instant;
 
 /// An endpoint with an HTTP and an NDJSON listener, whose requests are kept
@@ -50,8 +52,8 @@ impl World {
         let rules = OriginRules::new("127.0.0.1:8808", None, None).unwrap();
         let config = Config {
             listeners: Vec::from([Listener::Http(rules), Listener::Ndjson]),
-            path: "/mcp".into(),
             limits: Limits { message_bytes: 4096, ..Limits::default() },
+            ..Config::default()
         };
         Self {
             endpoint: Endpoint::new(config, Entropy::new([3; 32])),
@@ -210,7 +212,6 @@ fn refusals_come_in_the_order_of_the_rules() {
             400,
             -32022,
         ),
-        (post("", r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#), 400, -32600),
         (
             post("Mcp-Session-Id: none\r\n", r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#),
             404,

@@ -1,5 +1,7 @@
 //! The gateway between scripted hosts and a scripted server, without a runtime.
 
+mod shared;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,6 +14,7 @@ use crate::driver::{
     Action, CloseReason, Command, ConnId, ExitStatus, Input, ListenerId, Machine, Signal,
 };
 use crate::jsonrpc::{get, get_path};
+use crate::protocol::origin::OriginRules;
 use crate::server;
 use crate::time::Instant;
 use crate::wire::http1::Url;
@@ -45,13 +48,13 @@ impl World {
     }
 
     fn before(place: Place) -> Self {
+        let rules = OriginRules::new("127.0.0.1:8808", None, None).unwrap();
         let config = Config {
             name: "server".into(),
             place,
             endpoint: server::Config {
-                listeners: Vec::from([server::Listener::Ndjson]),
-                path: "/mcp".into(),
-                limits: server::Limits::default(),
+                listeners: Vec::from([server::Listener::Ndjson, server::Listener::Http(rules)]),
+                ..server::Config::default()
             },
             upstream: crate::client::Limits::default(),
             limits: Limits::default(),
