@@ -17,6 +17,7 @@ use crate::jsonrpc::Message;
 use crate::output::{Output, PauseReason};
 use crate::protocol::origin::OriginRules;
 use crate::protocol::revision::Revision;
+use crate::seal::Sealer;
 use crate::time::Instant;
 
 /// What an endpoint is made with.
@@ -135,9 +136,9 @@ pub struct Endpoint {
     pub(super) config: Config,
     pub(super) output: Output,
     pub(super) entropy: Entropy,
+    pub(super) sealer: Sealer,
     pub(super) conns: BTreeMap<ConnId, Conn>,
     pub(super) peers: BTreeMap<PeerId, Peer>,
-    pub(super) tokens: BTreeMap<String, PeerId>,
     pub(super) exchanges: BTreeMap<ExchangeId, Exchange>,
     pub(super) batches: Batches,
     pub(super) asks: BTreeMap<AskId, PeerId>,
@@ -160,15 +161,16 @@ pub(super) enum Conn {
 }
 
 impl Endpoint {
-    /// An endpoint whose session ids come from `entropy`.
-    pub fn new(config: Config, entropy: Entropy) -> Self {
+    /// An endpoint whose session ids come from `entropy`, the key that seals them too.
+    pub fn new(config: Config, mut entropy: Entropy) -> Self {
+        let sealer = Sealer::new(entropy.bytes());
         Self {
             config,
             output: Output::default(),
             entropy,
+            sealer,
             conns: BTreeMap::new(),
             peers: BTreeMap::new(),
-            tokens: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             batches: Batches::new(),
             asks: BTreeMap::new(),

@@ -236,8 +236,8 @@ impl Endpoint {
             _ => {
                 let token = head.fields.get_str("mcp-session-id").unwrap_or_default();
                 match self.session(token) {
-                    Some(peer) => {
-                        self.end_peer(peer);
+                    Some(session) => {
+                        self.end_peer(session.peer);
                         self.write_empty(conn, 204);
                     }
                     None => self.refuse(conn, 404, &no_session(), None),
@@ -259,7 +259,7 @@ impl Endpoint {
             );
             return None;
         };
-        let Some(peer) = self.session(token) else {
+        let Some(peer) = self.session(token).map(|session| session.peer) else {
             self.refuse(conn, 404, &no_session(), None);
             return None;
         };

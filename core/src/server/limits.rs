@@ -43,6 +43,9 @@ pub struct Limits {
     pub outgoing_hard: usize,
     /// A session without traffic ends after this. Default 30 minutes.
     pub session_idle: Duration,
+    /// A session ends after this, used or not; its host begins another. Default
+    /// 7 days.
+    pub session_life: Duration,
     /// An HTTP connection without a request ends after this. Default 2 minutes.
     pub connection_idle: Duration,
     /// A request's head and body must have come within this. Default 30 s.
@@ -72,6 +75,7 @@ impl Default for Limits {
             held_bytes: 64 << 10,
             outgoing_hard: 256 << 20,
             session_idle: Duration::from_secs(30 * 60),
+            session_life: Duration::from_secs(7 * 24 * 60 * 60),
             connection_idle: Duration::from_secs(120),
             request_time: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),

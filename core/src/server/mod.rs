@@ -17,6 +17,7 @@
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
 //! | `peer` | sessions and pipes as conversations |
+//! | `token` | session ids on the wire |
 //! | `stream` | event streams that can be taken up again |
 //! | `sweep` | what falls due with time |
 
@@ -33,6 +34,7 @@ mod stream;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod token;
 
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
 pub use exchange::{AskId, ExchangeId, Outcome, Route};

@@ -8,7 +8,7 @@ use super::admit::{self, Admitted};
 use super::endpoint::{Endpoint, Event};
 use super::exchange::{Carried, Carrier, Sender, Unasked, Way};
 use super::http::{accepts, no_session};
-use super::peer::PeerId;
+use super::token::Ticket;
 use crate::driver::ConnId;
 use crate::jsonrpc::{Batch, Incoming, Kind, Message, code};
 use crate::protocol::fault::Fault;
@@ -87,14 +87,16 @@ impl Endpoint {
             return self.begin(sender, Carried::Alone(way), message);
         }
         let Some(token) = token else { return self.read_stateless(way, head, message) };
-        let Some(peer) = self.session(token) else {
+        let Some(Ticket { peer, revision, .. }) = self.session(token) else {
             // Never the id of an answer: it is not a request of theirs.
             let id = message.id().filter(|_| message.kind() == Kind::Request);
             self.refuse(conn, 404, &no_session(), id);
             return None;
         };
         match message.kind() {
-            Kind::Request => self.begin(self.of_session(peer), Carried::Alone(way), message),
+            Kind::Request => {
+                self.begin(Sender::session(peer, revision), Carried::Alone(way), message)
+            }
             Kind::Notification => {
                 self.write_empty(conn, 202);
                 self.notice(peer, message)
@@ -158,8 +160,8 @@ impl Endpoint {
         let named = admit::header(head).map_err(refused)?;
         let sender = match session_token(head) {
             Some(token) => {
-                let peer = self.session(token).ok_or_else(|| (404, no_session()))?;
-                self.of_session(peer)
+                let session = self.session(token).ok_or_else(|| (404, no_session()))?;
+                Sender::session(session.peer, session.revision)
             }
             None => Sender::stateless(named.unwrap_or(Revision::UNNAMED)),
         };
@@ -171,11 +173,6 @@ impl Endpoint {
             self.write_empty(conn, 202);
         }
         Ok(())
-    }
-
-    fn of_session(&self, peer: PeerId) -> Sender {
-        let agreed = self.peers.get(&peer).and_then(|peer| peer.revision);
-        Sender::session(peer, agreed.unwrap_or(Revision::NEWEST_LEGACY))
     }
 }
 

@@ -75,7 +75,8 @@ impl Endpoint {
             if let Place::Session(session) = &peer.place {
                 let used = session.primary().is_some() || !peer.in_flight.is_empty();
                 let since = if used { now } else { peer.last_seen };
-                check(since + limits.session_idle, Due::EndPeer(id));
+                let idle = since + limits.session_idle;
+                check(session.expires.map_or(idle, |at| at.min(idle)), Due::EndPeer(id));
             }
         }
         // What is kept alive now falls due again.
