@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::machine::{Call, CallKind, Gateway};
+use super::project::Projection;
 use super::rewrite;
 use crate::client::UpstreamId;
 use crate::jsonrpc::{Kind, Message, code, get};
@@ -41,7 +42,7 @@ impl Gateway {
             if let Some(old) = self.sessions.insert(peer, id) {
                 self.stop_link(old);
             }
-            (id, CallKind::Initialize { exchange })
+            (id, CallKind::Initialize { exchange, host: request.revision })
         } else {
             match self.sessions.get(&peer) {
                 Some(id) => (*id, CallKind::Relay { exchange, logs: true }),
@@ -65,8 +66,10 @@ impl Gateway {
                 .map(|ours| rewrite::with_meta(params, &[(meta::PROGRESS_TOKEN, Some(ours))])),
         };
         let params = rewritten.as_deref().or(params);
-        let sent = link.upstream.request(&mut self.wires, request.message.method(), params, &[]);
-        link.calls.insert(sent, Call { kind, token, since: now });
+        let method = request.message.method();
+        let projection = Projection::of(link.upstream.revision(), request.revision, method);
+        let sent = link.upstream.request(&mut self.wires, method, params, &[]);
+        link.calls.insert(sent, Call { kind, token, projection, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -100,7 +103,7 @@ impl Gateway {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
-        link.calls.insert(sent, Call { kind, token, since: now });
+        link.calls.insert(sent, Call { kind, token, projection: None, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -194,7 +197,7 @@ impl Gateway {
         for call in self.links.values().flat_map(|link| link.calls.values()) {
             let (CallKind::Relay { exchange, .. }
             | CallKind::ListTools { exchange, .. }
-            | CallKind::Initialize { exchange }) = call.kind
+            | CallKind::Initialize { exchange, .. }) = call.kind
             else {
                 continue;
             };

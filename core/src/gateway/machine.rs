@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use super::modern::Modern;
 use super::pressure::Pressure;
+use super::project::Projection;
 use super::shared::Shared;
 use super::shutdown::Phase;
 use crate::client::{self, Place, RequestId, Upstream, UpstreamId, Wires};
@@ -13,6 +14,7 @@ use crate::driver::{Action, ConnId, Input, Machine};
 use crate::entropy::Entropy;
 use crate::event;
 use crate::output::Output;
+use crate::protocol::revision::Revision;
 use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId};
 use crate::time::Instant;
 
@@ -123,6 +125,8 @@ pub(super) struct Call {
     pub(super) kind: CallKind,
     /// The host's progress token, as raw JSON.
     pub(super) token: Option<String>,
+    /// What its host gets, if that speaks an older revision.
+    pub(super) projection: Option<Projection>,
     /// When it was sent, or last showed progress.
     pub(super) since: Instant,
 }
@@ -133,8 +137,8 @@ pub(super) enum CallKind {
     Relay { exchange: ExchangeId, logs: bool },
     /// A modern host's `tools/list`.
     ListTools { exchange: ExchangeId, logs: bool },
-    /// A host's `initialize`.
-    Initialize { exchange: ExchangeId },
+    /// A host's `initialize`, and what it will speak.
+    Initialize { exchange: ExchangeId, host: Revision },
     /// A host's `subscriptions/listen`.
     Listen { exchange: ExchangeId },
     /// Our own `server/discover`.
@@ -143,12 +147,19 @@ pub(super) enum CallKind {
     Open,
 }
 
+impl Call {
+    /// One that no host waits for.
+    pub(super) fn ours(kind: CallKind, now: Instant) -> Self {
+        Self { kind, token: None, projection: None, since: now }
+    }
+}
+
 impl CallKind {
     pub(super) fn exchange(self) -> Option<ExchangeId> {
         match self {
             Self::Relay { exchange, .. }
             | Self::ListTools { exchange, .. }
-            | Self::Initialize { exchange }
+            | Self::Initialize { exchange, .. }
             | Self::Listen { exchange } => Some(exchange),
             Self::Probe | Self::Open => None,
         }

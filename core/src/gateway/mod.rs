@@ -12,6 +12,7 @@
 //! | `servers` | what the server answers, asks and tells |
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
+//! | `project` | from a newer legacy revision to an older one |
 //! | `rewrite` | ids, tokens and identities at the hop |
 //! | `schemas` | which arguments travel in header fields |
 //! | `pressure` | who is paused until whom has been read |
@@ -21,6 +22,7 @@ mod hosts;
 mod machine;
 mod modern;
 mod pressure;
+mod project;
 mod rewrite;
 mod schemas;
 mod servers;

@@ -93,7 +93,7 @@ impl Gateway {
             link.upstream.speak(Revision::NEWEST_MODERN);
             let request =
                 link.upstream.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
-            link.calls.insert(request, Call { kind: CallKind::Probe, token: None, since: now });
+            link.calls.insert(request, Call::ours(CallKind::Probe, now));
             self.modern.verdict = Verdict::Asked(id, request, until);
         }
         self.touch(id);

@@ -4,11 +4,12 @@ use alloc::string::{String, ToString};
 
 use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
-use super::rewrite;
+use super::{project, rewrite};
 use crate::client::{Event, Failure, Place, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::{Era, Revision};
+use crate::protocol::shape::Shape;
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, PeerId, Route};
 
@@ -37,10 +38,10 @@ impl Gateway {
         match (call.kind, message.result()) {
             (CallKind::Probe, _) => self.on_probe_answer(id, message),
             (CallKind::Open, _) => self.on_shared_opened(id, message),
-            (CallKind::Initialize { exchange }, Some(result)) => {
-                self.on_initialized(id, exchange, result);
+            (CallKind::Initialize { exchange, host }, Some(result)) => {
+                self.on_initialized(id, exchange, host, result);
             }
-            (CallKind::Initialize { exchange }, None) => {
+            (CallKind::Initialize { exchange, .. }, None) => {
                 let error = message.error().unwrap_or("{}");
                 let fault = refused_handshake(&self.config.name, error);
                 let error = fault.as_ref().map_or(error, |fault| &fault.object);
@@ -58,6 +59,8 @@ impl Gateway {
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) => {
+                let projected = call.projection.and_then(|projection| projection.result(result));
+                let result = projected.as_deref().unwrap_or(result);
                 self.endpoint.respond(exchange, Outcome::Result(result));
             }
             (CallKind::Listen { exchange }, Some(result)) => {
@@ -100,7 +103,13 @@ impl Gateway {
         revision.is_some_and(|revision| revision.era() == Era::Modern)
     }
 
-    fn on_initialized(&mut self, id: UpstreamId, exchange: ExchangeId, result: &str) {
+    fn on_initialized(
+        &mut self,
+        id: UpstreamId,
+        exchange: ExchangeId,
+        host: Revision,
+        result: &str,
+    ) {
         let agreed = get(result, "protocolVersion").and_then(string);
         let revision = agreed.as_deref().and_then(Revision::parse_legacy);
         let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
@@ -111,7 +120,7 @@ impl Gateway {
             return;
         };
         link.upstream.speak(revision);
-        let result = rewrite::initialized(result);
+        let result = rewrite::initialized(result, revision, host);
         self.endpoint.respond(exchange, Outcome::Result(&result));
     }
 
@@ -218,12 +227,17 @@ impl Gateway {
         let call = self.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
             |call| {
                 call.since = now;
-                Some((call.kind.exchange()?, call.token.as_deref()?))
+                let older = call.projection.map(|projection| projection.to);
+                Some((call.kind.exchange()?, call.token.as_deref()?, older))
             },
         );
         // Late ones are dropped (PRG-03).
-        let Some((exchange, token)) = call else { return };
+        let Some((exchange, token, older)) = call else { return };
         let params = rewrite::with(params, "progressToken", token);
+        let params = match older {
+            Some(to) => project::project(&params, Shape::Progress, to),
+            None => params,
+        };
         self.endpoint.notify(Route::Exchange(exchange), method::PROGRESS, Some(&params));
     }
 

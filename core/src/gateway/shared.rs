@@ -87,7 +87,7 @@ impl Gateway {
         if let Some(link) = self.links.get_mut(&id) {
             let method = method::INITIALIZE;
             let request = link.upstream.request(&mut self.wires, method, Some(&params), &[]);
-            link.calls.insert(request, Call { kind: CallKind::Open, token: None, since: now });
+            link.calls.insert(request, Call::ours(CallKind::Open, now));
         }
         self.shared.state = State::Opening(id, now + self.config.limits.handshake);
         self.touch(id);

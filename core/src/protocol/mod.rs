@@ -7,4 +7,5 @@ pub mod method;
 pub mod origin;
 pub mod required_headers;
 pub mod revision;
+pub mod shape;
 pub mod x_mcp_header;

@@ -121,3 +121,19 @@ fn a_server_that_refuses_or_keeps_silent_is_told_of() {
     assert!(answer(&mut world, c).contains("unknown protocolVersion"));
     assert_eq!(world.spawned.len(), 3);
 }
+
+#[test]
+fn hosts_of_all_revisions_share_it() {
+    let mut world = World::new();
+    let tools = r#"{"tools":[{"name":"n","title":"t"}]}"#;
+    let old = post(&mut world, "MCP-Protocol-Version: 2024-11-05\r\n", LIST);
+    let server = *world.spawned.last().unwrap();
+    result(&mut world, server, r#"{"protocolVersion":"2025-11-25"}"#);
+    world.hear(server);
+    result(&mut world, server, tools);
+    let new = post(&mut world, "MCP-Protocol-Version: 2025-11-25\r\n", LIST);
+    result(&mut world, server, tools);
+    let told = answer(&mut world, old);
+    assert_eq!(get(&told, "result"), Some(r#"{"tools":[{"name":"n"}]}"#));
+    assert_eq!(get(&answer(&mut world, new), "result"), Some(tools));
+}
