@@ -13,6 +13,7 @@
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
 //! | `project` | from a newer legacy revision to an older one |
+//! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
 //! | `schemas` | which arguments travel in header fields |
 //! | `pressure` | who is paused until whom has been read |
@@ -23,6 +24,7 @@ mod machine;
 mod modern;
 mod pressure;
 mod project;
+mod question;
 mod rewrite;
 mod schemas;
 mod servers;

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 
 use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
+use super::question::{Question, question};
 use super::{project, rewrite};
 use crate::client::{Event, Failure, Place, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
@@ -11,7 +12,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::revision::{Era, Revision};
 use crate::protocol::shape::Shape;
 use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Outcome, PeerId, Route};
+use crate::server::{ExchangeId, NotAsked, Outcome, PeerId, Route};
 
 impl Gateway {
     pub(super) fn on_server_event(&mut self, id: UpstreamId, event: Event<'_>) {
@@ -186,14 +187,33 @@ impl Gateway {
         let exchange = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
         let route = exchange.or_else(|| self.endpoint.running_in(peer).next());
         let route = route.map_or(Route::Peer(peer), Route::Exchange);
-        let asked = self.endpoint.ask(route, message.method(), message.params());
+        let (method, params) = (message.method(), message.params());
+        let older = self
+            .endpoint
+            .revision_of(peer)
+            .filter(|host| link.upstream.revision().is_some_and(|server| server > *host));
+        let question = older.map_or(Question::Same, |host| question(method, params, host));
+        let asked = match question {
+            Question::Same => self.endpoint.ask(route, method, params),
+            Question::Changed(params) => self.endpoint.ask(route, method, Some(&params)),
+            Question::Refused(fault) => Err(NotAsked::Undeclared(fault)),
+            Question::Answered(answer) => {
+                link.upstream.answer(&mut self.wires, raw, Outcome::Result(answer));
+                let name = &self.config.name;
+                self.warn(alloc::format!("{name}: {method}: the host's MCP cannot express it"));
+                return;
+            }
+        };
         let Some(link) = self.links.get_mut(&id) else { return };
         match asked {
-            Some(ask) => {
+            Ok(ask) => {
                 link.asked.insert(raw.to_string(), ask);
                 self.asks.insert(ask, (id, raw.to_string()));
             }
-            None => {
+            Err(NotAsked::Undeclared(fault)) => {
+                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+            }
+            Err(NotAsked::NoWay) => {
                 let fault = Fault::new(code::INTERNAL_ERROR, "The host cannot be asked now");
                 link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
             }

@@ -2,6 +2,7 @@
 
 pub mod fault;
 pub mod header_value;
+pub mod host_capabilities;
 pub mod meta;
 pub mod method;
 pub mod origin;

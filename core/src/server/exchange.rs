@@ -10,6 +10,7 @@ use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Message, code, get, string};
 use crate::protocol::fault::{self, Fault};
+use crate::protocol::host_capabilities::HostCapabilities;
 use crate::protocol::method;
 use crate::protocol::revision::{Era, Revision};
 
@@ -142,6 +143,15 @@ pub(super) enum Carrier {
     Gone,
 }
 
+/// Why a host is not asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotAsked {
+    /// It has not declared that it can be; with the answer that it would give.
+    Undeclared(Fault),
+    /// No stream or pipe leads to it, or too many questions are open.
+    NoWay,
+}
+
 /// What became of a message that was to travel with a request.
 enum Delivery {
     /// It was sent, or there is no way.
@@ -199,6 +209,9 @@ impl Endpoint {
             state.in_flight.insert(id.clone(), exchange);
             if initialize {
                 state.opening = Some(exchange);
+                let declared = message.params().and_then(|params| get(params, "capabilities"));
+                state.capabilities =
+                    HostCapabilities::of(sender.revision, declared.unwrap_or_default());
             }
         }
         self.exchanges.insert(exchange, Exchange { id, sender, carried, initialize });
@@ -306,24 +319,35 @@ impl Endpoint {
         self.deliver(route, &Envelope::Notification { method, params })
     }
 
-    /// Sends a request to a host of a legacy revision. Answered by
-    /// [`Event::Answer`], or never. `None` if it has no way to the host.
-    pub fn ask(&mut self, route: Route, method: &str, params: Option<&str>) -> Option<AskId> {
+    /// Sends a request to a host of a legacy revision, if that has declared that
+    /// it can be asked this. Answered by [`Event::Answer`], or never.
+    pub fn ask(
+        &mut self,
+        route: Route,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<AskId, NotAsked> {
         let peer = match route {
-            Route::Peer(peer) => peer,
-            Route::Exchange(exchange) => self.exchanges.get(&exchange)?.sender.peer?,
+            Route::Peer(peer) => Some(peer),
+            Route::Exchange(exchange) => {
+                self.exchanges.get(&exchange).and_then(|state| state.sender.peer)
+            }
         };
-        if self.peers.get(&peer)?.asks.len() >= self.config.limits.in_flight {
-            return None;
+        let peer = peer.ok_or(NotAsked::NoWay)?;
+        let state = self.peers.get(&peer).ok_or(NotAsked::NoWay)?;
+        state.capabilities.allow(method, params).map_err(NotAsked::Undeclared)?;
+        if state.asks.len() >= self.config.limits.in_flight {
+            return Err(NotAsked::NoWay);
         }
         let ask = AskId(self.number());
         let id = ask_id(ask);
         if !self.deliver(route, &Envelope::Request { id: &id, method, params }) {
-            return None;
+            return Err(NotAsked::NoWay);
         }
+        // A connection that did not read was given up, and its session with it.
+        self.peers.get_mut(&peer).ok_or(NotAsked::NoWay)?.asks.insert(ask);
         self.asks.insert(ask, peer);
-        self.peers.get_mut(&peer)?.asks.insert(ask);
-        Some(ask)
+        Ok(ask)
     }
 
     /// Withdraws a question: its answer will be dropped, and the host is told

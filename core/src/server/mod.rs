@@ -37,6 +37,6 @@ mod tests;
 mod token;
 
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
-pub use exchange::{AskId, ExchangeId, Outcome, Route};
+pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
 pub use limits::Limits;
 pub use peer::PeerId;

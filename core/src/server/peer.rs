@@ -10,6 +10,7 @@ use super::exchange::{AskId, ExchangeId};
 use super::stream::Stream;
 use super::token::Ticket;
 use crate::driver::ConnId;
+use crate::protocol::host_capabilities::HostCapabilities;
 use crate::protocol::revision::Revision;
 use crate::time::Instant;
 
@@ -22,6 +23,8 @@ pub(super) struct Peer {
     pub(super) place: Place,
     /// What `initialize` agreed on; `None` before.
     pub(super) revision: Option<Revision>,
+    /// What its host has declared in `initialize`.
+    pub(super) capabilities: HostCapabilities,
     /// The `initialize` that is running.
     pub(super) opening: Option<ExchangeId>,
     /// Requests of the host that run, by the raw text of their ids.
@@ -63,6 +66,7 @@ impl Peer {
         Self {
             place,
             revision: None,
+            capabilities: HostCapabilities::default(),
             opening: None,
             in_flight: BTreeMap::new(),
             asks: BTreeSet::new(),
@@ -104,6 +108,11 @@ impl Endpoint {
         let Place::Session(session) = &mut state.place else { return None };
         session.expires = Some(expires);
         self.seal_ticket(Ticket { revision, expires, peer })
+    }
+
+    /// What a session, or a pipe, has agreed on; nothing before that.
+    pub fn revision_of(&self, peer: PeerId) -> Option<Revision> {
+        self.peers.get(&peer)?.revision
     }
 
     /// Ends a session, or a pipe: what runs in it is cancelled, its streams and

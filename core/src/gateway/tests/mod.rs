@@ -125,7 +125,7 @@ impl World {
     /// A host with a legacy session, and its server.
     fn session(&mut self) -> (ConnId, ConnId) {
         let host = self.host();
-        self.say(host, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#);
+        self.say(host, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{},"elicitation":{}},"clientInfo":{"name":"h","version":"1"}}}"#);
         let server = *self.spawned.last().unwrap();
         let id = id_of(&self.hear(server));
         self.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"s","version":"9"}}}}}}"#));

@@ -5,7 +5,9 @@ use super::*;
 /// A host that asks for one revision, before a server that agrees to another.
 fn pair(world: &mut World, host_speaks: &str, server_speaks: &str) -> (ConnId, ConnId) {
     let host = world.host();
-    world.say(host, &INITIALIZE.replace("2025-11-25", host_speaks));
+    let initialize = INITIALIZE.replace("2025-11-25", host_speaks);
+    let all = r#"{"sampling":{},"elicitation":{}}"#;
+    world.say(host, &initialize.replacen("{}", all, 1));
     let server = *world.spawned.last().unwrap();
     let id = id_of(&world.hear(server));
     world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"{server_speaks}","capabilities":{{"completions":{{}},"tools":{{}}}},"serverInfo":{{"name":"s","version":"9"}}}}}}"#));
@@ -76,4 +78,44 @@ fn prg_04_the_first_revision_knows_no_message_of_progress() {
         assert_eq!(get_path(&progress, &["params", "progressToken"]), Some("\"tok\""));
         assert_eq!(get_path(&progress, &["params", "message"]).is_some(), told);
     }
+}
+
+#[test]
+fn lif_08_a_host_is_not_asked_what_it_cannot_answer() {
+    let mut world = World::new();
+    let (host, server) = pair(&mut world, "2025-11-25", "2025-11-25");
+    for (ask, code) in [
+        (r#""roots/list""#, "-32601"),
+        (r#""elicitation/create","params":{"mode":"url"}"#, "-32602"),
+        (r#""sampling/createMessage","params":{"tools":[]}"#, "-32602"),
+    ] {
+        world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":"q","method":{ask}}}"#));
+        let answer = world.hear(server);
+        assert_eq!(get(&answer, "id"), Some("\"q\""));
+        assert_eq!(get_path(&answer, &["error", "code"]), Some(code));
+    }
+    assert!(world.silent(host));
+}
+
+#[test]
+fn an_older_host_is_asked_in_its_own_words() {
+    let mut world = World::new();
+    let (host, server) = pair(&mut world, "2025-06-18", "2025-11-25");
+    let ask = |property: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{{"mode":"form","message":"?","requestedSchema":{{"properties":{{"p":{property}}}}}}}}}"#
+        )
+    };
+    world.say(server, &ask(r#"{"type":"string","default":"x"}"#));
+    assert_eq!(
+        get(&world.hear(host), "params"),
+        Some(r#"{"message":"?","requestedSchema":{"properties":{"p":{"type":"string"}}}}"#)
+    );
+    world.say(server, &ask(r#"{"type":"array"}"#));
+    assert!(world.silent(host));
+    assert_eq!(get(&world.hear(server), "result"), Some(r#"{"action":"cancel"}"#));
+    let (host, server) = pair(&mut world, "2024-11-05", "2025-11-25");
+    world.say(server, r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[{"content":{"type":"audio"}}]}}"#);
+    assert_eq!(get_path(&world.hear(server), &["error", "code"]), Some("-32602"));
+    assert!(world.silent(host));
 }

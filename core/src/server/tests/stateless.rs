@@ -30,7 +30,7 @@ fn a_stream_of_no_session_has_no_ids() {
     let mut world = World::new();
     let (conn, exchange, id) = streaming(&mut world, "MCP-Protocol-Version: 2025-11-25\r\n");
     assert_eq!(id, "");
-    assert!(world.endpoint.ask(Route::Exchange(exchange), "roots/list", None).is_none());
+    assert!(world.endpoint.ask(Route::Exchange(exchange), "roots/list", None).is_err());
     world.respond(exchange, Outcome::Result("{}"));
     assert!(world.take(conn).ends_with("\n\n\r\n0\r\n\r\n"));
 }
