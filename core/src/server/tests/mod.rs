@@ -1,6 +1,7 @@
 //! The endpoint as hosts see it, byte for byte, without a runtime.
 
 mod batch;
+mod rows;
 mod session;
 mod stateless;
 
@@ -76,8 +77,12 @@ impl World {
         conn
     }
 
-    fn say(&mut self, conn: ConnId, bytes: &str) {
-        let mut input = bytes.as_bytes();
+    fn say(&mut self, conn: ConnId, text: &str) {
+        self.say_bytes(conn, text.as_bytes());
+    }
+
+    fn say_bytes(&mut self, conn: ConnId, bytes: &[u8]) {
+        let mut input = bytes;
         self.endpoint.at(self.now);
         while let Some(event) = self.endpoint.receive(conn, &mut input) {
             keep(event, &mut self.requests, &mut self.cancelled, &mut self.ended);
