@@ -49,6 +49,11 @@ impl Host {
         Ok(host)
     }
 
+    /// A host of which nothing else is known.
+    pub(super) fn unknown(revision: Revision) -> Self {
+        Self::able(revision, "")
+    }
+
     fn able(revision: Revision, capabilities: &str) -> Self {
         let declared = |name| get(capabilities, name).filter(|value| value.starts_with('{'));
         Self {

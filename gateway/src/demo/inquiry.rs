@@ -122,7 +122,7 @@ impl Demo {
         }
         let params = question.params(revision);
         let asked = self.endpoint.ask(Route::Exchange(exchange), question.method(), Some(&params));
-        let Some(ask) = asked else {
+        let Ok(ask) = asked else {
             return Answer::Now(shapes::failure(revision, "The host cannot be asked now"));
         };
         self.inquiries.insert(ask, Inquiry { exchange, revision, question });

@@ -51,9 +51,10 @@ impl Demo {
         if let (method::INITIALIZE, Some(peer)) = (method, request.peer) {
             return self.initialize(peer, params).map(Answer::Now);
         }
-        let host = match request.peer {
-            None => Host::of_request(params)?,
-            Some(peer) => self
+        let host = match (request.peer, request.revision.era()) {
+            (None, Era::Modern) => Host::of_request(params)?,
+            (None, Era::Legacy) => Host::unknown(request.revision),
+            (Some(peer), _) => self
                 .sessions
                 .get(&peer)
                 .map(|session| session.host)
@@ -157,6 +158,7 @@ pub(super) fn not_found(revision: Revision, uri: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use mcpx_core::driver::Input;
     use serde_json::json;
 
     use super::super::testing::{Bench, Wire, everywhere};
@@ -210,6 +212,23 @@ mod tests {
                 assert_eq!(bench.error(&host, method, json!({})).0, -32601, "{method}");
             }
             bench.result(&host, present, json!({}));
+        }
+    }
+
+    #[test]
+    fn a_legacy_request_needs_no_session() {
+        for (field, titled) in [("", false), ("MCP-Protocol-Version: 2025-06-18\r\n", true)] {
+            let mut bench = Bench::new();
+            let conn = bench.connect(1);
+            let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+            let length = body.len();
+            let request = format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{field}Content-Length: {length}\r\n\r\n{body}"
+            );
+            bench.input(Input::Received { conn, bytes: request.as_bytes() });
+            let answer = bench.read_text(conn);
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("inputSchema"));
+            assert_eq!(answer.contains(r#""title":"#), titled, "{answer}");
         }
     }
 

@@ -7,7 +7,7 @@ use mcpx_core::driver::{Action, ConnId, Input, ListenerId, Machine};
 use mcpx_core::protocol::meta;
 use mcpx_core::protocol::origin::OriginRules;
 use mcpx_core::protocol::revision::{Era, Revision};
-use mcpx_core::server::{Config, Limits, Listener};
+use mcpx_core::server::{Config, Listener};
 use mcpx_core::time::Instant;
 use serde_json::{Value, json};
 
@@ -48,8 +48,7 @@ impl Bench {
         let rules = OriginRules::new("127.0.0.1:1", None, None).unwrap();
         let config = Config {
             listeners: vec![Listener::Stdio, Listener::Http(rules), Listener::Ndjson],
-            path: "/mcp".into(),
-            limits: Limits::default(),
+            ..Config::default()
         };
         Self { demo: Demo::new(config, [7; 32]), now: Instant::from_micros(1), conns: 0, ids: 0 }
     }
