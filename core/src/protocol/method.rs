@@ -40,6 +40,8 @@ pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const COMPLETE: &str = "completion/complete";
 /// `logging/setLevel`: legacy.
 pub const SET_LEVEL: &str = "logging/setLevel";
+/// `roots/list`: to the host.
+pub const LIST_ROOTS: &str = "roots/list";
 /// `elicitation/create`: to the host.
 pub const ELICIT: &str = "elicitation/create";
 /// `sampling/createMessage`: to the host.
