@@ -72,11 +72,20 @@ pub(super) enum Carrier {
     Http {
         /// Whether the host takes event streams.
         sse: bool,
+        /// Whether it would rather have one than JSON.
+        prefers_sse: bool,
         /// Whether one has begun.
         streaming: bool,
     },
     /// The connection is gone and nobody hears the answer.
     Gone,
+}
+
+impl Carrier {
+    /// Nothing but JSON.
+    const PLAIN: Self = Self::Http { sse: false, prefers_sse: false, streaming: false };
+    /// An event stream that has begun.
+    pub(super) const STREAM: Self = Self::Http { sse: true, prefers_sse: true, streaming: true };
 }
 
 /// What became of a message that was to travel with a request.
@@ -111,7 +120,7 @@ impl Endpoint {
         let initialize = message.method() == method::INITIALIZE;
         // The head of its response carries the session id: no stream before that.
         let carrier = match carrier {
-            Carrier::Http { .. } if initialize => Carrier::Http { sse: false, streaming: false },
+            Carrier::Http { .. } if initialize => Carrier::PLAIN,
             other => other,
         };
         let exchange = ExchangeId(self.number());
@@ -150,6 +159,9 @@ impl Endpoint {
     /// The result of `initialize` opens the session: it must hold the agreed
     /// `protocolVersion`; an error ends it before it began.
     pub fn respond(&mut self, exchange: ExchangeId, outcome: Outcome<'_>) {
+        if let Outcome::Result(_) = outcome {
+            self.prefer_stream(exchange);
+        }
         let Some(state) = self.release(exchange) else { return };
         let mut token = None;
         if let (true, Some(peer)) = (state.initialize, state.peer) {
@@ -175,6 +187,15 @@ impl Endpoint {
                 self.freed.push_back(state.conn);
             }
             self.leave_if_silent(state.conn, holder);
+        }
+    }
+
+    /// Begins a stream for a result if the host would rather have one. Errors
+    /// keep their own status.
+    fn prefer_stream(&mut self, exchange: ExchangeId) {
+        let state = self.exchanges.get(&exchange);
+        if state.is_some_and(|it| matches!(it.carrier, Carrier::Http { prefers_sse: true, .. })) {
+            self.stream_of(exchange);
         }
     }
 
@@ -414,7 +435,7 @@ impl Endpoint {
     fn end_carrier(&mut self, state: &Exchange) {
         match (state.carrier, state.peer, state.stream) {
             (_, Some(peer), Some(stream)) => self.close_stream(peer, stream),
-            (Carrier::Http { sse, streaming }, ..) => {
+            (Carrier::Http { sse, streaming, .. }, ..) => {
                 self.end_without_answer(state.conn, sse, streaming);
             }
             (Carrier::Pipe | Carrier::Gone, ..) => {}

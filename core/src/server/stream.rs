@@ -204,7 +204,7 @@ impl Endpoint {
                 self.occupy(conn, exchange);
                 if let Some(state) = self.exchanges.get_mut(&exchange) {
                     state.conn = conn;
-                    state.carrier = Carrier::Http { sse: true, streaming: true };
+                    state.carrier = Carrier::STREAM;
                 }
             }
             None => self.set_state(conn, State::Stream(peer)),
