@@ -155,7 +155,7 @@ impl Endpoint {
         let conn = way.conn;
         match (way.carrier, sender.peer, way.stream) {
             (_, Some(peer), Some(stream)) => self.close_stream(peer, stream),
-            (Carrier::Http { sse, streaming }, ..) if streaming || answers.is_empty() => {
+            (Carrier::Http { sse, streaming, .. }, ..) if streaming || answers.is_empty() => {
                 self.end_without_answer(conn, sse, streaming);
             }
             (Carrier::Http { .. }, ..) => {

@@ -136,11 +136,20 @@ pub(super) enum Carrier {
     Http {
         /// Whether the host takes event streams.
         sse: bool,
+        /// Whether it would rather have one than JSON.
+        prefers_sse: bool,
         /// Whether one has begun.
         streaming: bool,
     },
     /// The connection is gone and nobody hears the answer.
     Gone,
+}
+
+impl Carrier {
+    /// Nothing but JSON.
+    const PLAIN: Self = Self::Http { sse: false, prefers_sse: false, streaming: false };
+    /// An event stream that has begun.
+    pub(super) const STREAM: Self = Self::Http { sse: true, prefers_sse: true, streaming: true };
 }
 
 /// Why a host is not asked.
@@ -183,8 +192,7 @@ impl Endpoint {
         let carried = match carried {
             // The head of its response carries the session id: no stream before that.
             Carried::Alone(Way { conn, carrier: Carrier::Http { .. }, .. }) if initialize => {
-                let carrier = Carrier::Http { sse: false, streaming: false };
-                Carried::Alone(Way::new(conn, carrier))
+                Carried::Alone(Way::new(conn, Carrier::PLAIN))
             }
             other => other,
         };
@@ -239,6 +247,9 @@ impl Endpoint {
     /// The result of `initialize` opens the session: it must hold the agreed
     /// `protocolVersion`; an error ends it before it began.
     pub fn respond(&mut self, exchange: ExchangeId, outcome: Outcome<'_>) {
+        if let Outcome::Result(_) = outcome {
+            self.prefer_stream(exchange);
+        }
         let Some(state) = self.release(exchange) else { return };
         let way = match state.carried {
             Carried::Alone(way) => way,
@@ -273,6 +284,18 @@ impl Endpoint {
                 self.freed.push_back(way.conn);
             }
             self.leave_if_silent(way.conn, holder);
+        }
+    }
+
+    /// Begins a stream for a result if the host would rather have one. Errors
+    /// keep their own status.
+    fn prefer_stream(&mut self, exchange: ExchangeId) {
+        let work = Work::Request(exchange);
+        if matches!(
+            self.way(work),
+            Some(Way { carrier: Carrier::Http { prefers_sse: true, .. }, .. })
+        ) {
+            self.stream_of(work);
         }
     }
 
@@ -459,7 +482,7 @@ impl Endpoint {
     pub(super) fn carry_on(&mut self, work: Work, conn: ConnId) {
         if let Some(way) = self.way_mut(work) {
             way.conn = conn;
-            way.carrier = Carrier::Http { sse: true, streaming: true };
+            way.carrier = Carrier::STREAM;
         }
     }
 
@@ -567,7 +590,7 @@ impl Endpoint {
         };
         match (way.carrier, state.sender.peer, way.stream) {
             (_, Some(peer), Some(stream)) => self.close_stream(peer, stream),
-            (Carrier::Http { sse, streaming }, ..) => {
+            (Carrier::Http { sse, streaming, .. }, ..) => {
                 self.end_without_answer(way.conn, sse, streaming);
             }
             (Carrier::Pipe | Carrier::Gone, ..) => {}

@@ -6,6 +6,7 @@
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::endpoint::{Conn, Endpoint, Event, Listener};
 use super::exchange::Work;
@@ -538,29 +539,41 @@ fn is_json(content_type: &str) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// Whether `Accept` allows a media type. Absent allows all.
+/// Whether `Accept` allows a media type.
 pub(super) fn accepts(head: &RequestHead, media: &str) -> bool {
+    wish(head, media).is_some()
+}
+
+/// How much `Accept` wants a media type, if it allows it: its weight in
+/// thousandths (RFC 9110 12.5.1), then its place, for hosts without weights name
+/// first what they like best. Without `Accept`, all are the same.
+pub(super) fn wish(head: &RequestHead, media: &str) -> Option<(u16, Reverse<usize>)> {
     let kind = media.split('/').next().unwrap_or_default();
-    let mut any = false;
-    for value in head.fields.get_all("accept") {
-        any = true;
-        let Ok(value) = core::str::from_utf8(value) else { continue };
-        for range in value.split(',') {
+    let mut values = head.fields.get_all("accept").peekable();
+    if values.peek().is_none() {
+        return Some((1000, Reverse(0)));
+    }
+    values
+        .flat_map(|value| core::str::from_utf8(value).unwrap_or_default().split(','))
+        .enumerate()
+        .filter_map(|(place, range)| {
             let mut parts = range.split(';');
             let essence = parts.next().unwrap_or_default().trim();
-            let refused = parts.any(|parameter| {
-                parameter.split_once('=').is_some_and(|(name, weight)| {
-                    name.trim().eq_ignore_ascii_case("q")
-                        && weight.trim().trim_start_matches('0').trim_matches(['.', '0']).is_empty()
-                })
-            });
             let wild = essence
                 .strip_suffix("/*")
                 .is_some_and(|prefix| prefix == "*" || prefix.eq_ignore_ascii_case(kind));
-            if !refused && (wild || essence.eq_ignore_ascii_case(media)) {
-                return true;
-            }
-        }
-    }
-    !any
+            let weight = parts
+                .filter_map(|parameter| parameter.split_once('='))
+                .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
+                .map_or(1000, |(_, weight)| thousandths(weight));
+            let fits = wild || essence.eq_ignore_ascii_case(media);
+            (fits && weight > 0).then_some((weight, Reverse(place)))
+        })
+        .max()
+}
+
+/// A weight, 0 to 1, in thousandths. One that is no number refuses.
+fn thousandths(weight: &str) -> u16 {
+    let weight: f32 = weight.trim().parse().unwrap_or_default();
+    (weight.clamp(0.0, 1.0) * 1000.0) as u16
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::admit::{self, Admitted};
 use super::endpoint::{Endpoint, Event};
 use super::exchange::{Carried, Carrier, Sender, Unasked, Way};
-use super::http::{accepts, no_session};
+use super::http::{no_session, wish};
 use super::token::Ticket;
 use crate::driver::ConnId;
 use crate::jsonrpc::{Batch, Incoming, Kind, Message, code};
@@ -177,7 +177,9 @@ impl Endpoint {
 }
 
 fn way(conn: ConnId, head: &RequestHead) -> Way {
-    Way::new(conn, Carrier::Http { sse: accepts(head, "text/event-stream"), streaming: false })
+    let (sse, json) = (wish(head, "text/event-stream"), wish(head, "application/json"));
+    let prefers_sse = json < sse;
+    Way::new(conn, Carrier::Http { sse: sse.is_some(), prefers_sse, streaming: false })
 }
 
 fn session_token(head: &RequestHead) -> Option<&str> {

@@ -279,6 +279,52 @@ fn a_response_becomes_a_stream_when_it_has_to() {
 }
 
 #[test]
+fn a_result_comes_as_the_host_likes_it_best() {
+    let (fields, body) = modern("tools/list", 1);
+    for (accept, streams) in [
+        ("application/json, text/event-stream", false),
+        ("text/event-stream, application/json", true),
+        ("text/event-stream;q=0.5, application/json", false),
+        ("application/json;q=0.5, text/event-stream", true),
+        ("application/json;q=0, text/*", true),
+        ("text/event-stream", true),
+        ("application/json", false),
+        ("*/*", false),
+    ] {
+        for outcome in [Outcome::Result("{}"), Outcome::Error(r#"{"code":-32601,"message":""}"#)] {
+            let mut world = World::new();
+            let conn = world.connect(0);
+            let likes = post(&fields, &body)
+                .replace("application/json, text/event-stream\r\n", &format!("{accept}\r\n"));
+            world.say(conn, &likes);
+            let (exchange, ..) = world.requests.remove(0);
+            world.respond(exchange, outcome);
+            let answer = world.take(conn);
+            let streamed = answer.contains("Content-Type: text/event-stream");
+            let expected = streams && outcome == Outcome::Result("{}");
+            assert_eq!(streamed, expected, "{accept}");
+            assert_eq!(answer.starts_with("HTTP/1.1 404"), outcome != Outcome::Result("{}"));
+        }
+    }
+}
+
+#[test]
+fn a_session_streams_a_result_that_can_be_taken_up_again() {
+    let mut world = World::new();
+    let (_, fields) = world.session();
+    let conn = world.connect(0);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let request = post(&fields, ping)
+        .replace("application/json, text/event-stream\r\n", "text/event-stream\r\n");
+    world.say(conn, &request);
+    let answer = world.take(conn);
+    let id = answer.lines().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    assert!(answer.contains(r#""result":{}"#) && answer.ends_with("0\r\n\r\n"));
+    let (_, again) = resume(&mut world, &fields, id);
+    assert!(again.contains(r#""result":{}"#));
+}
+
+#[test]
 fn silence_is_filled_with_comments() {
     let mut world = World::new();
     let conn = world.connect(0);
