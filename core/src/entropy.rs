@@ -1,6 +1,5 @@
 //! Randomness that is handed in: 32 bytes from the host, expanded by ChaCha20.
 
-use alloc::string::String;
 use core::fmt;
 
 use rand_chacha::ChaCha20Rng;
@@ -18,19 +17,11 @@ impl Entropy {
         Self(ChaCha20Rng::from_seed(seed))
     }
 
-    /// 64 random bits.
-    pub fn word(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
-    /// 128 random bits.
-    pub fn next_u128(&mut self) -> u128 {
-        u128::from(self.word()) << 64 | u128::from(self.word())
-    }
-
-    /// 128 random bits as 32 lower-case hexadecimal digits.
-    pub fn token(&mut self) -> String {
-        alloc::format!("{:032x}", self.next_u128())
+    /// Random bytes.
+    pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.0.fill_bytes(&mut bytes);
+        bytes
     }
 }
 
@@ -48,7 +39,7 @@ mod tests {
     #[test]
     fn one_seed_one_stream() {
         let (mut a, mut b) = (Entropy::new([7; 32]), Entropy::new([7; 32]));
-        assert_eq!(a.token(), b.token());
-        assert_ne!(a.token(), a.token());
+        assert_eq!(a.bytes::<16>(), b.bytes());
+        assert_ne!(a.bytes::<16>(), a.bytes());
     }
 }

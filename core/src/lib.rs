@@ -16,7 +16,7 @@
 //!
 //! | floor | modules | subject |
 //! | --- | --- | --- |
-//! | 0 | [`time`], [`entropy`], [`buffer`], [`driver`], [`event`], [`output`] | moments, randomness and bytes handed in; the contract with a runtime |
+//! | 0 | [`time`], [`entropy`], [`seal`], [`buffer`], [`driver`], [`event`], [`output`] | moments, randomness and bytes handed in; the contract with a runtime |
 //! | 1 | [`jsonrpc`] | the envelope: ids exact, the rest raw |
 //! | 2 | [`wire`] | NDJSON, HTTP/1.1 and event streams as bytes |
 //! | 3 | [`protocol`] | what the five revisions say: names, headers, rules |
@@ -31,11 +31,10 @@
 //! ```
 //! use mcpx_core::driver::{ConnId, ListenerId};
 //! use mcpx_core::entropy::Entropy;
-//! use mcpx_core::server::{Config, Endpoint, Event, Limits, Listener, Outcome};
+//! use mcpx_core::server::{Config, Endpoint, Event, Listener, Outcome};
 //! use mcpx_core::time::Instant;
 //!
-//! let config =
-//!     Config { listeners: vec![Listener::Ndjson], path: "/mcp".into(), limits: Limits::default() };
+//! let config = Config { listeners: vec![Listener::Ndjson], ..Config::default() };
 //! // 32 bytes from the operating system.
 //! let mut endpoint = Endpoint::new(config, Entropy::new([0; 32]));
 //!
@@ -79,6 +78,7 @@ pub mod gateway;
 pub mod jsonrpc;
 pub mod output;
 pub mod protocol;
+pub mod seal;
 pub mod server;
 pub mod time;
 pub mod wire;

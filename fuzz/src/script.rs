@@ -26,7 +26,7 @@ pub fn gateway(process: bool, limits: server::Limits, upstream: client::Limits) 
     let config = Config {
         name: "server".into(),
         place,
-        endpoint: server::Config { listeners, path: "/mcp".into(), limits },
+        endpoint: server::Config { listeners, limits, ..server::Config::default() },
         upstream,
         limits: gateway::Limits { call_idle: Duration::from_secs(60), ..Default::default() },
     };

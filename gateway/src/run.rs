@@ -48,7 +48,7 @@ fn upstream(source: &Source) -> Result<Option<Upstream>, Error> {
 }
 
 fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
-    server::Config { listeners, path: listen::PATH.into(), limits: server::Limits::default() }
+    server::Config { listeners, path: listen::PATH.into(), ..server::Config::default() }
 }
 
 fn run_endpoint(

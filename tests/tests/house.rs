@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[(&str, u8)] = &[
     ("time", 0),
     ("entropy", 0),
+    ("seal", 0),
     ("buffer", 0),
     ("driver", 0),
     ("event", 0),

@@ -298,6 +298,11 @@ impl Upstream {
         self.core.revision = Some(revision);
     }
 
+    /// What the peers have agreed on, as far as [`speak`](Self::speak) was told.
+    pub fn revision(&self) -> Option<Revision> {
+        self.core.revision
+    }
+
     /// The id that the next request will get, for tokens that must name it.
     pub fn next_id(&self) -> RequestId {
         RequestId(self.core.next)

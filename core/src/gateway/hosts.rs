@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::machine::{Call, CallKind, Gateway};
+use super::project::Projection;
 use super::rewrite;
 use crate::client::UpstreamId;
 use crate::jsonrpc::{Kind, Message, code, get};
@@ -15,9 +16,9 @@ use crate::server::{AskId, Event, ExchangeId, Outcome, PeerId, Request};
 impl Gateway {
     pub(super) fn on_host_event(&mut self, event: Event<'_>) {
         match event {
-            Event::Request(request) => match request.era {
+            Event::Request(request) => match request.revision.era() {
                 Era::Modern => self.on_modern_request(request),
-                Era::Legacy => self.on_legacy_request(&request),
+                Era::Legacy => self.on_legacy_request(request),
             },
             Event::Notification { peer, message } => self.on_notification(peer, &message),
             Event::Answer { ask, message } => self.on_answer_from_host(ask, &message),
@@ -30,40 +31,45 @@ impl Gateway {
         }
     }
 
-    fn on_legacy_request(&mut self, request: &Request<'_>) {
-        let Some(peer) = request.peer else { return };
-        let initialize = request.message.method() == method::INITIALIZE;
-        let id = if initialize {
+    fn on_legacy_request(&mut self, request: Request<'_>) {
+        let Some(peer) = request.peer else { return self.on_stateless_request(request) };
+        let exchange = request.exchange;
+        let (id, kind) = if request.message.method() == method::INITIALIZE {
             if self.links.len() >= self.config.limits.servers {
-                return self.too_many_servers(request.exchange);
+                return self.too_many_servers(exchange);
             }
             let id = self.add_link(Some(peer));
             if let Some(old) = self.sessions.insert(peer, id) {
                 self.stop_link(old);
             }
-            id
+            (id, CallKind::Initialize { exchange, host: request.revision })
         } else {
             match self.sessions.get(&peer) {
-                Some(id) => *id,
-                None => return self.no_server(request.exchange),
+                Some(id) => (*id, CallKind::Relay { exchange, logs: true }),
+                None => return self.no_server(exchange),
             }
         };
+        self.relay_legacy(id, &request, kind);
+    }
+
+    /// Sends a legacy request of a host to the server.
+    pub(super) fn relay_legacy(&mut self, id: UpstreamId, request: &Request<'_>, kind: CallKind) {
         let now = self.now;
         let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
         let params = request.message.params();
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
-        let (kind, rewritten) = if initialize {
-            let kind = CallKind::Initialize { exchange: request.exchange };
-            (kind, Some(rewrite::initialize(params, ours.as_deref())))
-        } else {
-            let kind = CallKind::Relay { exchange: request.exchange, logs: true };
-            let edit = (meta::PROGRESS_TOKEN, ours.as_deref());
-            (kind, ours.as_ref().map(|_| rewrite::with_meta(params, &[edit])))
+        let rewritten = match kind {
+            CallKind::Initialize { .. } => Some(rewrite::initialize(params, ours.as_deref())),
+            _ => ours
+                .as_deref()
+                .map(|ours| rewrite::with_meta(params, &[(meta::PROGRESS_TOKEN, Some(ours))])),
         };
         let params = rewritten.as_deref().or(params);
-        let sent = link.upstream.request(&mut self.wires, request.message.method(), params, &[]);
-        link.calls.insert(sent, Call { kind, token, since: now });
+        let method = request.message.method();
+        let projection = Projection::of(link.upstream.revision(), request.revision, method);
+        let sent = link.upstream.request(&mut self.wires, method, params, &[]);
+        link.calls.insert(sent, Call { kind, token, projection, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -97,13 +103,13 @@ impl Gateway {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
-        link.calls.insert(sent, Call { kind, token, since: now });
+        link.calls.insert(sent, Call { kind, token, projection: None, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
     }
 
-    fn too_many_servers(&mut self, exchange: ExchangeId) {
+    pub(super) fn too_many_servers(&mut self, exchange: ExchangeId) {
         let why =
             alloc::format!("{}: too many of it are running: try again later", self.config.name);
         let fault = Fault::new(code::INTERNAL_ERROR, &why);
@@ -140,7 +146,8 @@ impl Gateway {
 
     /// Nobody waits for the answer to a host's request any more.
     pub(super) fn cancel_call(&mut self, exchange: ExchangeId, reason: Option<&str>) {
-        self.forget_waiting(exchange);
+        self.modern.forget_waiting(exchange);
+        self.shared.forget_waiting(exchange);
         let Some((id, request)) = self.routes.remove(&exchange) else { return };
         let Some(link) = self.links.get_mut(&id) else { return };
         // A handshake cannot be cancelled (CAN-04): its session just ends.
@@ -190,7 +197,7 @@ impl Gateway {
         for call in self.links.values().flat_map(|link| link.calls.values()) {
             let (CallKind::Relay { exchange, .. }
             | CallKind::ListTools { exchange, .. }
-            | CallKind::Initialize { exchange }) = call.kind
+            | CallKind::Initialize { exchange, .. }) = call.kind
             else {
                 continue;
             };

@@ -6,12 +6,15 @@ use core::time::Duration;
 
 use super::modern::Modern;
 use super::pressure::Pressure;
+use super::project::Projection;
+use super::shared::Shared;
 use super::shutdown::Phase;
 use crate::client::{self, Place, RequestId, Upstream, UpstreamId, Wires};
 use crate::driver::{Action, ConnId, Input, Machine};
 use crate::entropy::Entropy;
 use crate::event;
 use crate::output::Output;
+use crate::protocol::revision::Revision;
 use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId};
 use crate::time::Instant;
 
@@ -45,10 +48,17 @@ pub struct Limits {
     /// The same when it only exited or kept silent, which may have been bad luck.
     /// Default 10 s.
     pub legacy_guess: Duration,
+    /// A server that does not answer our own `initialize` for this long has failed:
+    /// that of the connection for requests without a session. Default 1 minute.
+    pub handshake: Duration,
+    /// That connection ends when nobody has used it for this long. Default
+    /// 10 minutes.
+    pub shared_idle: Duration,
     /// Connections to the server, and processes, at a time; those that are still
     /// being stopped count. One more session is refused. Default 1,024.
     pub servers: usize,
-    /// Requests that wait for that verdict; more are refused. Default 256.
+    /// Requests that wait for that verdict, or for that handshake; more are
+    /// refused. Default 256.
     pub waiting: usize,
     /// Requests that run when we are asked to stop have this long. Default 5 s.
     pub drain: Duration,
@@ -61,6 +71,8 @@ impl Default for Limits {
             probe: Duration::from_secs(10),
             legacy_verdict: Duration::from_secs(600),
             legacy_guess: Duration::from_secs(10),
+            handshake: Duration::from_secs(60),
+            shared_idle: Duration::from_secs(600),
             servers: 1024,
             waiting: 256,
             drain: Duration::from_secs(5),
@@ -79,6 +91,7 @@ pub struct Gateway {
     /// The server's session of each legacy session.
     pub(super) sessions: BTreeMap<PeerId, UpstreamId>,
     pub(super) modern: Modern,
+    pub(super) shared: Shared,
     /// Where each running request of a host has gone.
     pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
     /// Who asked each question to a host.
@@ -112,6 +125,8 @@ pub(super) struct Call {
     pub(super) kind: CallKind,
     /// The host's progress token, as raw JSON.
     pub(super) token: Option<String>,
+    /// What its host gets, if that speaks an older revision.
+    pub(super) projection: Option<Projection>,
     /// When it was sent, or last showed progress.
     pub(super) since: Instant,
 }
@@ -122,12 +137,21 @@ pub(super) enum CallKind {
     Relay { exchange: ExchangeId, logs: bool },
     /// A modern host's `tools/list`.
     ListTools { exchange: ExchangeId, logs: bool },
-    /// A host's `initialize`.
-    Initialize { exchange: ExchangeId },
+    /// A host's `initialize`, and what it will speak.
+    Initialize { exchange: ExchangeId, host: Revision },
     /// A host's `subscriptions/listen`.
     Listen { exchange: ExchangeId },
     /// Our own `server/discover`.
     Probe,
+    /// Our own `initialize`.
+    Open,
+}
+
+impl Call {
+    /// One that no host waits for.
+    pub(super) fn ours(kind: CallKind, now: Instant) -> Self {
+        Self { kind, token: None, projection: None, since: now }
+    }
 }
 
 impl CallKind {
@@ -135,9 +159,9 @@ impl CallKind {
         match self {
             Self::Relay { exchange, .. }
             | Self::ListTools { exchange, .. }
-            | Self::Initialize { exchange }
+            | Self::Initialize { exchange, .. }
             | Self::Listen { exchange } => Some(exchange),
-            Self::Probe => None,
+            Self::Probe | Self::Open => None,
         }
     }
 }
@@ -145,14 +169,7 @@ impl CallKind {
 impl Gateway {
     /// A gateway whose secrets come from `seed`.
     pub fn new(mut config: Config, seed: [u8; 32]) -> Self {
-        let endpoint = core::mem::replace(
-            &mut config.endpoint,
-            server::Config {
-                listeners: alloc::vec::Vec::new(),
-                path: String::new(),
-                limits: server::Limits::default(),
-            },
-        );
+        let endpoint = core::mem::take(&mut config.endpoint);
         Self {
             config,
             endpoint: Endpoint::new(endpoint, Entropy::new(seed)),
@@ -161,6 +178,7 @@ impl Gateway {
             links: BTreeMap::new(),
             sessions: BTreeMap::new(),
             modern: Modern::default(),
+            shared: Shared::default(),
             routes: BTreeMap::new(),
             asks: BTreeMap::new(),
             pressure: Pressure::default(),
@@ -288,6 +306,7 @@ impl Gateway {
         }
         self.sweep_calls();
         self.check_probe();
+        self.check_shared();
     }
 
     fn at_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
@@ -352,6 +371,7 @@ impl Machine for Gateway {
             .chain(self.endpoint.deadline())
             .chain(self.phase.deadline())
             .chain(self.modern.deadline())
+            .chain(self.shared_deadline())
             .chain(self.call_sweep)
             .min()
     }

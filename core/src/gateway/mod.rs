@@ -2,15 +2,18 @@
 //!
 //! [`Gateway`] is a [`Machine`](crate::driver::Machine). A legacy session of a
 //! host has a session with the server of its own: what either side says travels
-//! to exactly one other. Modern requests share one connection to the server,
-//! since each of them stands alone.
+//! to exactly one other. Modern requests share one connection to the server, and
+//! so do legacy ones without a session, since each of them stands alone.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `machine` | the inputs and outputs, and whose they are |
 //! | `hosts` | what hosts ask and tell |
 //! | `servers` | what the server answers, asks and tells |
-//! | `modern` | the shared connection and what the server speaks |
+//! | `modern` | the connection of modern requests, and what the server speaks |
+//! | `shared` | the connection of legacy requests without a session |
+//! | `project` | from a newer legacy revision to an older one |
+//! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
 //! | `schemas` | which arguments travel in header fields |
 //! | `pressure` | who is paused until whom has been read |
@@ -20,9 +23,12 @@ mod hosts;
 mod machine;
 mod modern;
 mod pressure;
+mod project;
+mod question;
 mod rewrite;
 mod schemas;
 mod servers;
+mod shared;
 mod shutdown;
 #[cfg(test)]
 mod tests;

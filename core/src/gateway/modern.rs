@@ -15,7 +15,7 @@ use crate::jsonrpc::{Kind, Message, code, get};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::Revision;
 use crate::protocol::{meta, method};
-use crate::server::{Outcome, Request};
+use crate::server::{ExchangeId, Outcome, Request};
 use crate::time::Instant;
 
 /// What is known of the server's modern side.
@@ -46,6 +46,11 @@ impl Modern {
         self.waiting.clear();
     }
 
+    /// A request that waited is no longer wanted.
+    pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
+        self.waiting.retain(|request| request.exchange != exchange);
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.verdict {
             Verdict::Asked(_, _, until) => Some(until),
@@ -70,18 +75,9 @@ impl Gateway {
 
     fn wait(&mut self, request: Request<'_>) {
         if self.modern.waiting.len() >= self.config.limits.waiting {
-            let why =
-                alloc::format!("{}: too many requests wait for it to start", self.config.name);
-            let fault = Fault::new(code::INTERNAL_ERROR, &why);
-            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
-            return;
+            return self.too_many_waiting(request.exchange);
         }
         self.modern.waiting.push_back(request.into_owned());
-    }
-
-    /// A request that waited is no longer wanted.
-    pub(super) fn forget_waiting(&mut self, exchange: crate::server::ExchangeId) {
-        self.modern.waiting.retain(|request| request.exchange != exchange);
     }
 
     fn probe(&mut self) {
@@ -97,7 +93,7 @@ impl Gateway {
             link.upstream.speak(Revision::NEWEST_MODERN);
             let request =
                 link.upstream.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
-            link.calls.insert(request, Call { kind: CallKind::Probe, token: None, since: now });
+            link.calls.insert(request, Call::ours(CallKind::Probe, now));
             self.modern.verdict = Verdict::Asked(id, request, until);
         }
         self.touch(id);

@@ -3,9 +3,11 @@
 
 use alloc::string::String;
 
+use super::project::project;
 use crate::jsonrpc::{get, string, with_member};
 use crate::protocol::meta;
 use crate::protocol::revision::Revision;
+use crate::protocol::shape::Shape;
 
 /// `object` with members of its `_meta` replaced (`Some`) or removed (`None`).
 /// No object at all is taken for an empty one.
@@ -74,10 +76,17 @@ pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
     params
 }
 
-/// The result of `initialize` for the host.
-pub(super) fn initialized(result: &str) -> String {
+/// The result of `initialize` for the host, which gets the revision that it asks
+/// for (VER-02), whatever the server agreed to.
+pub(super) fn initialized(result: &str, server: Revision, host: Revision) -> String {
     let theirs = get(result, "serverInfo");
-    with(&with_meta(Some(result), &[(meta::VIA_SERVER, theirs)]), "serverInfo", meta::IDENTITY)
+    let result = with_meta(Some(result), &[(meta::VIA_SERVER, theirs)]);
+    let result = with(&result, "serverInfo", meta::IDENTITY);
+    if server == host {
+        return result;
+    }
+    let result = with(&result, "protocolVersion", &alloc::format!("\"{host}\""));
+    if server > host { project(&result, Shape::Initialized, host) } else { result }
 }
 
 #[cfg(test)]
@@ -101,6 +110,26 @@ mod tests {
         assert_eq!(offered("2024-11-05").as_deref(), Some("\"2024-11-05\""));
         assert_eq!(offered("2026-07-28").as_deref(), Some("\"2025-11-25\""));
         assert_eq!(offered("1999-01-01").as_deref(), Some("\"2025-11-25\""));
+    }
+
+    #[test]
+    fn hosts_get_the_revision_that_they_ask_for() {
+        let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"completions":{},"tasks":{},"tools":{}},"serverInfo":{}}"#;
+        let told = |host| initialized(result, Revision::R2025_11_25, host);
+        let same = told(Revision::R2025_11_25);
+        assert!(same.starts_with(r#"{"protocolVersion":"2025-11-25","capabilities":{"completions":{},"tasks":{},"tools":{}},"#));
+        let older = told(Revision::R2025_06_18);
+        assert!(older.starts_with(
+            r#"{"protocolVersion":"2025-06-18","capabilities":{"completions":{},"tools":{}},"#
+        ));
+        let oldest = told(Revision::R2024_11_05);
+        assert!(oldest.contains(r#""capabilities":{"tools":{}}"#));
+        let newer = initialized(
+            r#"{"protocolVersion":"2024-11-05"}"#,
+            Revision::R2024_11_05,
+            Revision::R2025_11_25,
+        );
+        assert_eq!(get(&newer, "protocolVersion"), Some("\"2025-11-25\""));
     }
 
     #[test]

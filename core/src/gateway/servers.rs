@@ -4,13 +4,15 @@ use alloc::string::{String, ToString};
 
 use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
-use super::rewrite;
+use super::question::{Question, question};
+use super::{project, rewrite};
 use crate::client::{Event, Failure, Place, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
-use crate::protocol::revision::Revision;
+use crate::protocol::revision::{Era, Revision};
+use crate::protocol::shape::Shape;
 use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Outcome, PeerId, Route};
+use crate::server::{ExchangeId, NotAsked, Outcome, PeerId, Route};
 
 impl Gateway {
     pub(super) fn on_server_event(&mut self, id: UpstreamId, event: Event<'_>) {
@@ -33,13 +35,14 @@ impl Gateway {
 
     fn on_answer(&mut self, id: UpstreamId, request: RequestId, message: &Message<'_>) {
         let Some(call) = self.take_call(id, request) else { return };
-        let shared = self.links.get(&id).is_some_and(|link| link.peer.is_none());
+        let modern = self.is_modern(id);
         match (call.kind, message.result()) {
             (CallKind::Probe, _) => self.on_probe_answer(id, message),
-            (CallKind::Initialize { exchange }, Some(result)) => {
-                self.on_initialized(id, exchange, result);
+            (CallKind::Open, _) => self.on_shared_opened(id, message),
+            (CallKind::Initialize { exchange, host }, Some(result)) => {
+                self.on_initialized(id, exchange, host, result);
             }
-            (CallKind::Initialize { exchange }, None) => {
+            (CallKind::Initialize { exchange, .. }, None) => {
                 let error = message.error().unwrap_or("{}");
                 let fault = refused_handshake(&self.config.name, error);
                 let error = fault.as_ref().map_or(error, |fault| &fault.object);
@@ -52,11 +55,13 @@ impl Gateway {
                 let result = rewrite::modern_result(learnt.as_deref().unwrap_or(result));
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
-            (CallKind::Relay { exchange, .. }, Some(result)) if shared => {
+            (CallKind::Relay { exchange, .. }, Some(result)) if modern => {
                 let result = rewrite::modern_result(result);
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) => {
+                let projected = call.projection.and_then(|projection| projection.result(result));
+                let result = projected.as_deref().unwrap_or(result);
                 self.endpoint.respond(exchange, Outcome::Result(result));
             }
             (CallKind::Listen { exchange }, Some(result)) => {
@@ -93,29 +98,40 @@ impl Gateway {
         Some(list)
     }
 
-    fn on_initialized(&mut self, id: UpstreamId, exchange: ExchangeId, result: &str) {
+    /// Whether a connection is the one of modern requests.
+    fn is_modern(&self, id: UpstreamId) -> bool {
+        let revision = self.links.get(&id).and_then(|link| link.upstream.revision());
+        revision.is_some_and(|revision| revision.era() == Era::Modern)
+    }
+
+    fn on_initialized(
+        &mut self,
+        id: UpstreamId,
+        exchange: ExchangeId,
+        host: Revision,
+        result: &str,
+    ) {
         let agreed = get(result, "protocolVersion").and_then(string);
         let revision = agreed.as_deref().and_then(Revision::parse_legacy);
         let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
-            let why = alloc::format!(
-                "{}: it answered initialize with an unknown protocolVersion",
-                self.config.name
-            );
-            let fault = Fault::new(code::INTERNAL_ERROR, &why);
+            let fault = self.unknown_version();
             self.endpoint.respond(exchange, Outcome::Error(&fault.object));
             self.sessions.retain(|_, link| *link != id);
             self.stop_link(id);
             return;
         };
         link.upstream.speak(revision);
-        let result = rewrite::initialized(result);
+        let result = rewrite::initialized(result, revision, host);
         self.endpoint.respond(exchange, Outcome::Result(&result));
     }
 
     fn on_failure(&mut self, id: UpstreamId, request: RequestId, failure: &Failure) {
         let Some(call) = self.take_call(id, request) else { return };
         let Some(exchange) = call.kind.exchange() else {
-            return self.on_probe_failure(id, failure);
+            return match call.kind {
+                CallKind::Open => self.on_shared_failure(id, &failure.to_string()),
+                _ => self.on_probe_failure(id, failure),
+            };
         };
         let why = alloc::format!("{}: {failure}", self.config.name);
         let fault = Fault::new(code::INTERNAL_ERROR, &why);
@@ -135,6 +151,7 @@ impl Gateway {
         if self.modern.verdict == Verdict::Modern(id) {
             self.modern.verdict = Verdict::Unknown;
         }
+        self.on_shared_ended(id);
         let peer = self.links.get(&id).and_then(|link| link.peer);
         if let Some(peer) = peer
             && self.sessions.get(&peer) == Some(&id)
@@ -154,6 +171,12 @@ impl Gateway {
             return;
         }
         let Some(peer) = link.peer else {
+            if link.upstream.revision().is_none_or(|revision| revision.era() == Era::Legacy) {
+                // Nothing that it could ask was declared.
+                let fault = Fault::method_not_found(message.method());
+                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+                return;
+            }
             let name = &self.config.name;
             self.warn(alloc::format!(
                 "{name}: it sent a request, {}, which 2026-07-28 does not allow; dropped",
@@ -164,14 +187,33 @@ impl Gateway {
         let exchange = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
         let route = exchange.or_else(|| self.endpoint.running_in(peer).next());
         let route = route.map_or(Route::Peer(peer), Route::Exchange);
-        let asked = self.endpoint.ask(route, message.method(), message.params());
+        let (method, params) = (message.method(), message.params());
+        let older = self
+            .endpoint
+            .revision_of(peer)
+            .filter(|host| link.upstream.revision().is_some_and(|server| server > *host));
+        let question = older.map_or(Question::Same, |host| question(method, params, host));
+        let asked = match question {
+            Question::Same => self.endpoint.ask(route, method, params),
+            Question::Changed(params) => self.endpoint.ask(route, method, Some(&params)),
+            Question::Refused(fault) => Err(NotAsked::Undeclared(fault)),
+            Question::Answered(answer) => {
+                link.upstream.answer(&mut self.wires, raw, Outcome::Result(answer));
+                let name = &self.config.name;
+                self.warn(alloc::format!("{name}: {method}: the host's MCP cannot express it"));
+                return;
+            }
+        };
         let Some(link) = self.links.get_mut(&id) else { return };
         match asked {
-            Some(ask) => {
+            Ok(ask) => {
                 link.asked.insert(raw.to_string(), ask);
                 self.asks.insert(ask, (id, raw.to_string()));
             }
-            None => {
+            Err(NotAsked::Undeclared(fault)) => {
+                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+            }
+            Err(NotAsked::NoWay) => {
                 let fault = Fault::new(code::INTERNAL_ERROR, "The host cannot be asked now");
                 link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
             }
@@ -205,12 +247,17 @@ impl Gateway {
         let call = self.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
             |call| {
                 call.since = now;
-                Some((call.kind.exchange()?, call.token.as_deref()?))
+                let older = call.projection.map(|projection| projection.to);
+                Some((call.kind.exchange()?, call.token.as_deref()?, older))
             },
         );
         // Late ones are dropped (PRG-03).
-        let Some((exchange, token)) = call else { return };
+        let Some((exchange, token, older)) = call else { return };
         let params = rewrite::with(params, "progressToken", token);
+        let params = match older {
+            Some(to) => project::project(&params, Shape::Progress, to),
+            None => params,
+        };
         self.endpoint.notify(Route::Exchange(exchange), method::PROGRESS, Some(&params));
     }
 
@@ -309,7 +356,7 @@ impl Gateway {
 }
 
 /// A server that knows no `initialize` speaks only modern revisions.
-fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
+pub(super) fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
     let code = get(error, "code")?.parse().ok()?;
     let modern =
         matches!(code, code::METHOD_NOT_FOUND | code::UNSUPPORTED_VERSION | code::HEADER_MISMATCH);

@@ -117,6 +117,7 @@ impl Gateway {
             self.touch(id);
         }
         self.modern.forget();
+        self.shared.forget();
     }
 
     fn discard_events(&mut self, id: UpstreamId) {

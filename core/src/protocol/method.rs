@@ -40,6 +40,8 @@ pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const COMPLETE: &str = "completion/complete";
 /// `logging/setLevel`: legacy.
 pub const SET_LEVEL: &str = "logging/setLevel";
+/// `roots/list`: to the host.
+pub const LIST_ROOTS: &str = "roots/list";
 /// `elicitation/create`: to the host.
 pub const ELICIT: &str = "elicitation/create";
 /// `sampling/createMessage`: to the host.
@@ -58,6 +60,12 @@ pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 /// (2026-07-28 changelog).
 pub fn is_legacy_only(method: &str) -> bool {
     matches!(method, INITIALIZE | PING | SET_LEVEL | SUBSCRIBE | UNSUBSCRIBE)
+}
+
+/// Whether a legacy request means nothing outside a session: its effect is on
+/// what that is told later.
+pub fn needs_session(method: &str) -> bool {
+    matches!(method, SET_LEVEL | SUBSCRIBE | UNSUBSCRIBE)
 }
 
 /// Whether a legacy peer must answer `-32601` to `method`: it came with

@@ -2,9 +2,11 @@
 
 pub mod fault;
 pub mod header_value;
+pub mod host_capabilities;
 pub mod meta;
 pub mod method;
 pub mod origin;
 pub mod required_headers;
 pub mod revision;
+pub mod shape;
 pub mod x_mcp_header;

@@ -39,6 +39,9 @@ impl Revision {
     pub const NEWEST_LEGACY: Self = Self::R2025_11_25;
     /// The newest that does not.
     pub const NEWEST_MODERN: Self = Self::R2026_07_28;
+    /// What a legacy request over HTTP is written in that says nothing about it
+    /// (2025-06-18 and 2025-11-25 `basic/transports`).
+    pub const UNNAMED: Self = Self::R2025_03_26;
     /// What `-32022` and `server/discover` list: the versions that work with
     /// metadata on every request, as a JSON array.
     pub const MODERN_LIST: &str = r#"["2026-07-28"]"#;

@@ -72,7 +72,6 @@ pub(super) fn on_pipe(
 /// A message in a POST. A session header, and whether the session lives, is the
 /// caller's business.
 pub(super) fn on_http(message: &Message<'_>, head: &RequestHead) -> Result<Admitted, Fault> {
-    let header = head.fields.get_str("mcp-protocol-version").map(str::trim);
     let claim = meta::claim(message.params());
     match message.kind() {
         Kind::Response | Kind::Error => return Ok(Admitted::Answer),
@@ -89,20 +88,16 @@ pub(super) fn on_http(message: &Message<'_>, head: &RequestHead) -> Result<Admit
         required_headers::name(fields, method, params).map_err(mismatch)?;
         return Ok(Admitted::Modern);
     }
-    // On initialize the body decides (VER-08): the header is for what follows.
-    if let Some(date) = header
-        && message.method() != method::INITIALIZE
-    {
-        match Revision::parse(date).map(Revision::era) {
-            Some(Era::Legacy) => {}
-            Some(Era::Modern) if message.kind() == Kind::Notification => {
-                return Ok(Admitted::Ignored);
-            }
-            Some(Era::Modern) => return Err(missing_meta()),
-            None => return Err(Fault::unsupported_version(Revision::MODERN_LIST, date)),
+    match header(head) {
+        Ok(Some(revision)) if revision.era() == Era::Modern => {
+            return match message.kind() {
+                Kind::Notification => Ok(Admitted::Ignored),
+                _ => Err(missing_meta()),
+            };
         }
-    } else if header.and_then(Revision::parse).map(Revision::era) == Some(Era::Modern) {
-        return Err(missing_meta());
+        // On initialize the body decides (VER-08): the header is for what follows.
+        Err(fault) if message.method() != method::INITIALIZE => return Err(fault),
+        _ => {}
     }
     match message.kind() {
         Kind::Notification => Ok(Admitted::Notice),
@@ -111,6 +106,36 @@ pub(super) fn on_http(message: &Message<'_>, head: &RequestHead) -> Result<Admit
             Ok(Admitted::Legacy)
         }
     }
+}
+
+/// The revision that the header names; a fault if nobody knows it.
+pub(super) fn header(head: &RequestHead) -> Result<Option<Revision>, Fault> {
+    let Some(date) = head.fields.get_str("mcp-protocol-version") else { return Ok(None) };
+    match Revision::parse(date.trim()) {
+        Some(revision) => Ok(Some(revision)),
+        None => Err(Fault::unsupported_version(Revision::MODERN_LIST, date.trim())),
+    }
+}
+
+/// A request in a batch.
+pub(super) fn in_batch(message: &Message<'_>, in_session: bool) -> Result<(), Fault> {
+    if meta::claim(message.params()).is_some() {
+        let why = "Requests of 2026-07-28 are sent one at a time";
+        return Err(Fault::new(code::INVALID_REQUEST, why));
+    }
+    if method::needs_session(message.method()) && !in_session {
+        let why = "Mcp-Session-Id is missing: send initialize first";
+        return Err(Fault::new(code::INVALID_REQUEST, why));
+    }
+    legacy(message)
+}
+
+/// What the host of an `initialize` gets: the legacy revision that it asks for,
+/// or the newest (VER-02).
+pub(super) fn wanted(message: &Message<'_>) -> Revision {
+    let wanted = message.params().and_then(|params| get(params, "protocolVersion"));
+    let wanted = wanted.and_then(jsonrpc::string);
+    wanted.and_then(|date| Revision::parse_legacy(&date)).unwrap_or(Revision::NEWEST_LEGACY)
 }
 
 fn missing_meta() -> Fault {

@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::batch::Batches;
 use super::exchange::{AskId, Exchange, ExchangeId};
 use super::http::{Http, State};
 use super::limits::Limits;
@@ -15,7 +16,8 @@ use crate::entropy::Entropy;
 use crate::jsonrpc::Message;
 use crate::output::{Output, PauseReason};
 use crate::protocol::origin::OriginRules;
-use crate::protocol::revision::Era;
+use crate::protocol::revision::Revision;
+use crate::seal::Sealer;
 use crate::time::Instant;
 
 /// What an endpoint is made with.
@@ -27,6 +29,18 @@ pub struct Config {
     pub path: String,
     /// Its limits.
     pub limits: Limits,
+    /// Whether a legacy request over HTTP must belong to a session. Otherwise one
+    /// that does not is served by itself, at the revision of its header, or at
+    /// 2025-03-26 without one (2025-11-25 `basic/transports`). Default `false`.
+    pub strict: bool,
+}
+
+impl Default for Config {
+    /// No listeners yet, and `/mcp`.
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self { listeners: Vec::new(), path: String::from("/mcp"), limits, strict: false }
+    }
 }
 
 /// What a listener speaks.
@@ -80,10 +94,12 @@ pub enum Event<'a> {
 pub struct Request<'a> {
     /// Names it in answers.
     pub exchange: ExchangeId,
-    /// How the host speaks.
-    pub era: Era,
-    /// The legacy session that it belongs to; `initialize` begins one. Modern
-    /// requests have none.
+    /// How the host speaks. With `initialize`, the legacy revision that it asks
+    /// for, or the newest if it asks for another.
+    pub revision: Revision,
+    /// The legacy session that it belongs to; `initialize` begins one. Requests
+    /// that stand alone have none: modern ones, and legacy ones over HTTP unless
+    /// that is [strict](Config::strict).
     pub peer: Option<PeerId>,
     /// The request.
     pub message: Message<'a>,
@@ -95,8 +111,8 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// The same, independent of the bytes that it came in.
     pub fn into_owned(self) -> Request<'static> {
-        let Self { exchange, era, peer, message, fields } = self;
-        Request { exchange, era, peer, message: message.into_owned(), fields }
+        let Self { exchange, revision, peer, message, fields } = self;
+        Request { exchange, revision, peer, message: message.into_owned(), fields }
     }
 }
 
@@ -120,10 +136,11 @@ pub struct Endpoint {
     pub(super) config: Config,
     pub(super) output: Output,
     pub(super) entropy: Entropy,
+    pub(super) sealer: Sealer,
     pub(super) conns: BTreeMap<ConnId, Conn>,
     pub(super) peers: BTreeMap<PeerId, Peer>,
-    pub(super) tokens: BTreeMap<String, PeerId>,
     pub(super) exchanges: BTreeMap<ExchangeId, Exchange>,
+    pub(super) batches: Batches,
     pub(super) asks: BTreeMap<AskId, PeerId>,
     pub(super) events: VecDeque<Event<'static>>,
     /// Connections that became free while bytes were held for them.
@@ -134,7 +151,7 @@ pub struct Endpoint {
     /// The moment of the input that is being handled.
     pub(super) now: Instant,
     over: bool,
-    next: u64,
+    pub(super) next: u64,
 }
 
 #[derive(Debug)]
@@ -144,16 +161,18 @@ pub(super) enum Conn {
 }
 
 impl Endpoint {
-    /// An endpoint whose session ids come from `entropy`.
-    pub fn new(config: Config, entropy: Entropy) -> Self {
+    /// An endpoint whose session ids come from `entropy`, the key that seals them too.
+    pub fn new(config: Config, mut entropy: Entropy) -> Self {
+        let sealer = Sealer::new(entropy.bytes());
         Self {
             config,
             output: Output::default(),
             entropy,
+            sealer,
             conns: BTreeMap::new(),
             peers: BTreeMap::new(),
-            tokens: BTreeMap::new(),
             exchanges: BTreeMap::new(),
+            batches: Batches::new(),
             asks: BTreeMap::new(),
             events: VecDeque::new(),
             freed: VecDeque::new(),

@@ -4,11 +4,13 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::batch::BatchId;
 use super::endpoint::{Endpoint, Event, Request};
 use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Message, code, get, string};
 use crate::protocol::fault::{self, Fault};
+use crate::protocol::host_capabilities::HostCapabilities;
 use crate::protocol::method;
 use crate::protocol::revision::{Era, Revision};
 
@@ -52,17 +54,79 @@ pub enum Route {
 
 #[derive(Debug)]
 pub(super) struct Exchange {
-    pub(super) conn: ConnId,
     pub(super) id: Box<str>,
-    pub(super) era: Era,
-    /// The session that it belongs to.
+    pub(super) sender: Sender,
+    pub(super) carried: Carried,
+    initialize: bool,
+}
+
+/// Who sends a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sender {
+    /// How it speaks.
+    pub(super) revision: Revision,
+    /// The session that the request belongs to.
     pub(super) peer: Option<PeerId>,
     /// Whose table of running requests has it.
-    holder: Option<PeerId>,
+    pub(super) holder: Option<PeerId>,
+}
+
+impl Sender {
+    /// A request that stands alone, perhaps on a pipe.
+    pub(super) fn modern(holder: Option<PeerId>) -> Self {
+        Self { revision: Revision::NEWEST_MODERN, peer: None, holder }
+    }
+
+    /// A legacy request without a session.
+    pub(super) fn stateless(revision: Revision) -> Self {
+        Self { revision, peer: None, holder: None }
+    }
+
+    /// A request of a session.
+    pub(super) fn session(peer: PeerId, revision: Revision) -> Self {
+        Self { revision, peer: Some(peer), holder: Some(peer) }
+    }
+}
+
+/// How the answer to a request reaches its host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Carried {
+    /// By itself.
+    Alone(Way),
+    /// With those to the other requests of its batch.
+    InBatch(BatchId),
+}
+
+/// Where answers, and what goes with them, are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Way {
+    pub(super) conn: ConnId,
     pub(super) carrier: Carrier,
-    /// The stream of the session that carries it.
-    stream: Option<u64>,
-    initialize: bool,
+    /// The stream of the session that carries them.
+    pub(super) stream: Option<u64>,
+}
+
+impl Exchange {
+    /// What has the way of its answer.
+    fn work(&self, exchange: ExchangeId) -> Work {
+        match self.carried {
+            Carried::Alone(_) => Work::Request(exchange),
+            Carried::InBatch(batch) => Work::Batch(batch),
+        }
+    }
+}
+
+impl Way {
+    pub(super) fn new(conn: ConnId, carrier: Carrier) -> Self {
+        Self { conn, carrier, stream: None }
+    }
+}
+
+/// What a connection works on, or a stream answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    Request(ExchangeId),
+    Batch(BatchId),
 }
 
 /// What carries the answer.
@@ -72,11 +136,29 @@ pub(super) enum Carrier {
     Http {
         /// Whether the host takes event streams.
         sse: bool,
+        /// Whether it would rather have one than JSON.
+        prefers_sse: bool,
         /// Whether one has begun.
         streaming: bool,
     },
     /// The connection is gone and nobody hears the answer.
     Gone,
+}
+
+impl Carrier {
+    /// Nothing but JSON.
+    const PLAIN: Self = Self::Http { sse: false, prefers_sse: false, streaming: false };
+    /// An event stream that has begun.
+    pub(super) const STREAM: Self = Self::Http { sse: true, prefers_sse: true, streaming: true };
+}
+
+/// Why a host is not asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotAsked {
+    /// It has not declared that it can be; with the answer that it would give.
+    Undeclared(Fault),
+    /// No stream or pipe leads to it, or too many questions are open.
+    NoWay,
 }
 
 /// What became of a message that was to travel with a request.
@@ -100,22 +182,22 @@ impl Endpoint {
     /// Registers a request and reports it, or answers it at once.
     pub(super) fn begin<'a>(
         &mut self,
-        conn: ConnId,
-        peer: Option<PeerId>,
-        holder: Option<PeerId>,
-        carrier: Carrier,
+        sender: Sender,
+        carried: Carried,
         message: Message<'a>,
     ) -> Option<Event<'a>> {
-        let era = if peer.is_some() { Era::Legacy } else { Era::Modern };
+        let era = sender.revision.era();
         let id: Box<str> = message.id().unwrap_or("null").into();
         let initialize = message.method() == method::INITIALIZE;
-        // The head of its response carries the session id: no stream before that.
-        let carrier = match carrier {
-            Carrier::Http { .. } if initialize => Carrier::Http { sse: false, streaming: false },
+        let carried = match carried {
+            // The head of its response carries the session id: no stream before that.
+            Carried::Alone(Way { conn, carrier: Carrier::Http { .. }, .. }) if initialize => {
+                Carried::Alone(Way::new(conn, Carrier::PLAIN))
+            }
             other => other,
         };
         let exchange = ExchangeId(self.number());
-        if let Some(state) = holder.and_then(|holder| self.peers.get_mut(&holder)) {
+        if let Some(state) = sender.holder.and_then(|holder| self.peers.get_mut(&holder)) {
             let fault = if state.in_flight.contains_key(&id) {
                 "A request with this id is still running"
             } else if state.in_flight.len() >= self.config.limits.in_flight {
@@ -125,24 +207,39 @@ impl Endpoint {
             };
             if !fault.is_empty() {
                 let fault = Fault::new(code::INVALID_REQUEST, fault);
-                self.answer(conn, carrier, era, &id, Outcome::Error(&fault.object), None);
+                let outcome = Outcome::Error(&fault.object);
+                match carried {
+                    Carried::Alone(way) => self.answer(way, era, &id, outcome, None),
+                    Carried::InBatch(batch) => self.answer_in_batch(batch, &outcome.envelope(&id)),
+                }
                 return None;
             }
             state.in_flight.insert(id.clone(), exchange);
             if initialize {
                 state.opening = Some(exchange);
+                let declared = message.params().and_then(|params| get(params, "capabilities"));
+                state.capabilities =
+                    HostCapabilities::of(sender.revision, declared.unwrap_or_default());
             }
         }
-        let state = Exchange { conn, id, era, peer, holder, carrier, stream: None, initialize };
-        self.exchanges.insert(exchange, state);
-        if carrier != Carrier::Pipe {
-            self.occupy(conn, exchange);
+        self.exchanges.insert(exchange, Exchange { id, sender, carried, initialize });
+        match carried {
+            Carried::Alone(way) if way.carrier != Carrier::Pipe => {
+                self.occupy(way.conn, Work::Request(exchange));
+            }
+            Carried::Alone(_) => {}
+            Carried::InBatch(batch) => {
+                if let Some(batch) = self.batches.get_mut(&batch) {
+                    batch.running.insert(exchange);
+                }
+            }
         }
         if era == Era::Legacy && message.method() == method::PING {
             self.respond(exchange, Outcome::Result("{}"));
             return None;
         }
-        Some(Event::Request(Request { exchange, era, peer, message, fields: None }))
+        let Sender { revision, peer, .. } = sender;
+        Some(Event::Request(Request { exchange, revision, peer, message, fields: None }))
     }
 
     /// Ends a request. Nothing happens if nobody waits for it any more.
@@ -150,12 +247,23 @@ impl Endpoint {
     /// The result of `initialize` opens the session: it must hold the agreed
     /// `protocolVersion`; an error ends it before it began.
     pub fn respond(&mut self, exchange: ExchangeId, outcome: Outcome<'_>) {
+        if let Outcome::Result(_) = outcome {
+            self.prefer_stream(exchange);
+        }
         let Some(state) = self.release(exchange) else { return };
+        let way = match state.carried {
+            Carried::Alone(way) => way,
+            Carried::InBatch(batch) => {
+                self.answer_in_batch(batch, &outcome.envelope(&state.id));
+                self.leave_batch(batch, exchange);
+                return;
+            }
+        };
         let mut token = None;
-        if let (true, Some(peer)) = (state.initialize, state.peer) {
+        if let (true, Some(peer)) = (state.initialize, state.sender.peer) {
             match outcome {
                 // Nobody would ever know its id.
-                Outcome::Result(_) if state.carrier == Carrier::Gone => self.end_peer(peer),
+                Outcome::Result(_) if way.carrier == Carrier::Gone => self.end_peer(peer),
                 Outcome::Result(result) => {
                     let agreed = get(result, "protocolVersion").and_then(string);
                     let revision = agreed.as_deref().and_then(Revision::parse_legacy);
@@ -164,17 +272,30 @@ impl Endpoint {
                 Outcome::Error(_) => self.abort_opening(peer),
             }
         }
-        if let (Some(peer), Some(stream)) = (state.peer, state.stream) {
+        if let (Some(peer), Some(stream)) = (state.sender.peer, way.stream) {
             self.write_on(peer, stream, |out| outcome.envelope(&state.id).write_line(out));
             self.close_stream(peer, stream);
             return;
         }
-        self.answer(state.conn, state.carrier, state.era, &state.id, outcome, token.as_deref());
-        if let (Carrier::Pipe, Some(holder)) = (state.carrier, state.holder) {
+        let era = state.sender.revision.era();
+        self.answer(way, era, &state.id, outcome, token.as_deref());
+        if let (Carrier::Pipe, Some(holder)) = (way.carrier, state.sender.holder) {
             if state.initialize {
-                self.freed.push_back(state.conn);
+                self.freed.push_back(way.conn);
             }
-            self.leave_if_silent(state.conn, holder);
+            self.leave_if_silent(way.conn, holder);
+        }
+    }
+
+    /// Begins a stream for a result if the host would rather have one. Errors
+    /// keep their own status.
+    fn prefer_stream(&mut self, exchange: ExchangeId) {
+        let work = Work::Request(exchange);
+        if matches!(
+            self.way(work),
+            Some(Way { carrier: Carrier::Http { prefers_sse: true, .. }, .. })
+        ) {
+            self.stream_of(work);
         }
     }
 
@@ -191,15 +312,15 @@ impl Endpoint {
     /// Writes an answer where the carrier wants it.
     pub(super) fn answer(
         &mut self,
-        conn: ConnId,
-        carrier: Carrier,
+        way: Way,
         era: Era,
         id: &str,
         outcome: Outcome<'_>,
         session: Option<&str>,
     ) {
+        let conn = way.conn;
         let envelope = outcome.envelope(id);
-        match carrier {
+        match way.carrier {
             Carrier::Pipe => self.output.write(conn, |tail| envelope.write_line(tail)),
             Carrier::Http { streaming: true, .. } => {
                 self.write_event(conn, &envelope);
@@ -221,24 +342,35 @@ impl Endpoint {
         self.deliver(route, &Envelope::Notification { method, params })
     }
 
-    /// Sends a request to a host of a legacy revision. Answered by
-    /// [`Event::Answer`], or never. `None` if it has no way to the host.
-    pub fn ask(&mut self, route: Route, method: &str, params: Option<&str>) -> Option<AskId> {
+    /// Sends a request to a host of a legacy revision, if that has declared that
+    /// it can be asked this. Answered by [`Event::Answer`], or never.
+    pub fn ask(
+        &mut self,
+        route: Route,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<AskId, NotAsked> {
         let peer = match route {
-            Route::Peer(peer) => peer,
-            Route::Exchange(exchange) => self.exchanges.get(&exchange)?.peer?,
+            Route::Peer(peer) => Some(peer),
+            Route::Exchange(exchange) => {
+                self.exchanges.get(&exchange).and_then(|state| state.sender.peer)
+            }
         };
-        if self.peers.get(&peer)?.asks.len() >= self.config.limits.in_flight {
-            return None;
+        let peer = peer.ok_or(NotAsked::NoWay)?;
+        let state = self.peers.get(&peer).ok_or(NotAsked::NoWay)?;
+        state.capabilities.allow(method, params).map_err(NotAsked::Undeclared)?;
+        if state.asks.len() >= self.config.limits.in_flight {
+            return Err(NotAsked::NoWay);
         }
         let ask = AskId(self.number());
         let id = ask_id(ask);
         if !self.deliver(route, &Envelope::Request { id: &id, method, params }) {
-            return None;
+            return Err(NotAsked::NoWay);
         }
+        // A connection that did not read was given up, and its session with it.
+        self.peers.get_mut(&peer).ok_or(NotAsked::NoWay)?.asks.insert(ask);
         self.asks.insert(ask, peer);
-        self.peers.get_mut(&peer)?.asks.insert(ask);
-        Some(ask)
+        Ok(ask)
     }
 
     /// Withdraws a question: its answer will be dropped, and the host is told
@@ -295,7 +427,10 @@ impl Endpoint {
     /// Sends a message with a running request, if what carries it can.
     fn deliver_with(&mut self, exchange: ExchangeId, envelope: &Envelope<'_>) -> Delivery {
         let Some(state) = self.exchanges.get(&exchange) else { return Delivery::Done(false) };
-        let (conn, peer, carrier, stream) = (state.conn, state.peer, state.carrier, state.stream);
+        let (peer, work) = (state.sender.peer, state.work(exchange));
+        let Some(Way { conn, carrier, stream }) = self.way(work) else {
+            return Delivery::Done(false);
+        };
         if carrier != Carrier::Gone && !self.stands(conn) {
             return Delivery::Done(false);
         }
@@ -305,7 +440,7 @@ impl Endpoint {
                 self.write_on(peer, stream, |out| envelope.write_line(out));
             }
             (Carrier::Http { sse: true, .. }, ..) => {
-                match self.stream_of(exchange) {
+                match self.stream_of(work) {
                     Some((peer, stream)) => {
                         self.write_on(peer, stream, |out| envelope.write_line(out));
                     }
@@ -322,25 +457,62 @@ impl Endpoint {
         Delivery::Done(true)
     }
 
+    fn way_mut(&mut self, work: Work) -> Option<&mut Way> {
+        match work {
+            Work::Batch(batch) => Some(&mut self.batches.get_mut(&batch)?.way),
+            Work::Request(exchange) => match &mut self.exchanges.get_mut(&exchange)?.carried {
+                Carried::Alone(way) => Some(way),
+                Carried::InBatch(_) => None,
+            },
+        }
+    }
+
+    /// Where what belongs to `work` is written.
+    pub(super) fn way(&self, work: Work) -> Option<Way> {
+        match work {
+            Work::Batch(batch) => Some(self.batches.get(&batch)?.way),
+            Work::Request(exchange) => match self.exchanges.get(&exchange)?.carried {
+                Carried::Alone(way) => Some(way),
+                Carried::InBatch(_) => None,
+            },
+        }
+    }
+
+    /// Another connection goes on with a stream.
+    pub(super) fn carry_on(&mut self, work: Work, conn: ConnId) {
+        if let Some(way) = self.way_mut(work) {
+            way.conn = conn;
+            way.carrier = Carrier::STREAM;
+        }
+    }
+
     /// Makes the response to a request an event stream, if it is none yet. Gives
     /// the session and the number of the stream if it belongs to one.
-    pub(super) fn stream_of(&mut self, exchange: ExchangeId) -> Option<(PeerId, u64)> {
-        let state = self.exchanges.get_mut(&exchange)?;
-        let (conn, peer) = (state.conn, state.peer);
-        if let Some(stream) = state.stream {
+    pub(super) fn stream_of(&mut self, work: Work) -> Option<(PeerId, u64)> {
+        let peer = match work {
+            Work::Request(exchange) => self.exchanges.get(&exchange)?.sender.peer,
+            Work::Batch(batch) => self.batches.get(&batch)?.sender.peer,
+        };
+        let way = self.way_mut(work)?;
+        if let Some(stream) = way.stream {
             return Some((peer?, stream));
         }
-        let Carrier::Http { streaming, .. } = &mut state.carrier else { return None };
+        let Carrier::Http { streaming, .. } = &mut way.carrier else { return None };
         if core::mem::replace(streaming, true) {
             return None;
         }
-        let Some(peer) = peer else {
-            self.begin_stream(conn);
-            return None;
-        };
-        let stream = self.open_stream(conn, peer, Some(exchange))?;
-        self.exchanges.get_mut(&exchange)?.stream = Some(stream);
-        Some((peer, stream))
+        let conn = way.conn;
+        match peer {
+            Some(peer) => {
+                let stream = self.open_stream(conn, peer, Some(work));
+                self.way_mut(work)?.stream = stream;
+            }
+            None => self.begin_stream(conn),
+        }
+        if let Work::Batch(batch) = work {
+            self.flush_batch(batch);
+        }
+        Some((peer?, self.way(work)?.stream?))
     }
 
     /// Gives a connection up that does not read what cannot be held back.
@@ -386,9 +558,9 @@ impl Endpoint {
             return None;
         }
         let state = self.release(exchange)?;
-        self.end_carrier(&state);
-        if let Carrier::Pipe = state.carrier {
-            self.leave_if_silent(state.conn, peer);
+        self.end_carrier(exchange, &state);
+        if let Carried::Alone(Way { conn, carrier: Carrier::Pipe, .. }) = state.carried {
+            self.leave_if_silent(conn, peer);
         }
         let reason = get(params, "reason").map(ToString::to_string);
         Some(Event::Cancelled { exchange, reason })
@@ -397,7 +569,7 @@ impl Endpoint {
     /// Takes a request out of all tables.
     fn release(&mut self, exchange: ExchangeId) -> Option<Exchange> {
         let state = self.exchanges.remove(&exchange)?;
-        if let Some(holder) = state.holder.and_then(|holder| self.peers.get_mut(&holder)) {
+        if let Some(holder) = state.sender.holder.and_then(|holder| self.peers.get_mut(&holder)) {
             holder.in_flight.remove(&state.id);
         }
         Some(state)
@@ -406,32 +578,47 @@ impl Endpoint {
     /// Forgets a request whose session has ended.
     pub(super) fn drop_exchange(&mut self, exchange: ExchangeId) {
         if let Some(state) = self.release(exchange) {
-            self.end_carrier(&state);
+            self.end_carrier(exchange, &state);
         }
     }
 
     /// Ends the response to a request that will not be answered.
-    fn end_carrier(&mut self, state: &Exchange) {
-        match (state.carrier, state.peer, state.stream) {
+    fn end_carrier(&mut self, exchange: ExchangeId, state: &Exchange) {
+        let way = match state.carried {
+            Carried::Alone(way) => way,
+            Carried::InBatch(batch) => return self.leave_batch(batch, exchange),
+        };
+        match (way.carrier, state.sender.peer, way.stream) {
             (_, Some(peer), Some(stream)) => self.close_stream(peer, stream),
-            (Carrier::Http { sse, streaming }, ..) => {
-                self.end_without_answer(state.conn, sse, streaming);
+            (Carrier::Http { sse, streaming, .. }, ..) => {
+                self.end_without_answer(way.conn, sse, streaming);
             }
             (Carrier::Pipe | Carrier::Gone, ..) => {}
         }
     }
 
-    /// The connection of a request is gone. A modern request ends with it; a
-    /// legacy one runs on (CAN-05, CAN-06).
-    pub(super) fn carrier_lost(&mut self, exchange: ExchangeId) {
-        let Some(state) = self.exchanges.get_mut(&exchange) else { return };
-        state.carrier = Carrier::Gone;
-        let (era, conn, peer) = (state.era, state.conn, state.peer);
+    /// The connection of a request is gone. A request that stands alone ends with
+    /// it: nobody could ask for its answer. One of a session runs on (CAN-05,
+    /// CAN-06).
+    pub(super) fn carrier_lost(&mut self, work: Work) {
+        let Some(way) = self.way_mut(work) else { return };
+        way.carrier = Carrier::Gone;
+        let conn = way.conn;
+        let (peer, running) = match work {
+            Work::Request(exchange) => {
+                let peer = self.exchanges.get(&exchange).and_then(|state| state.sender.peer);
+                (peer, Vec::from([exchange]))
+            }
+            Work::Batch(batch) => match self.batches.get(&batch) {
+                Some(batch) => (batch.sender.peer, batch.running.iter().copied().collect()),
+                None => return,
+            },
+        };
         if let Some(peer) = peer {
-            self.stream_lost(peer, conn);
+            return self.stream_lost(peer, conn);
         }
-        if era == Era::Modern {
-            self.release(exchange);
+        for exchange in running {
+            self.drop_exchange(exchange);
             self.events.push_back(Event::Cancelled { exchange, reason: None });
         }
     }
@@ -443,9 +630,10 @@ impl Endpoint {
             .into_iter()
             .flat_map(|state| state.in_flight.values())
             .filter(|exchange| {
-                self.exchanges.get(exchange).is_some_and(|state| {
-                    matches!(state.carrier, Carrier::Pipe | Carrier::Http { sse: true, .. })
-                        || state.stream.is_some()
+                let state = self.exchanges.get(exchange);
+                state.and_then(|state| self.way(state.work(**exchange))).is_some_and(|way| {
+                    matches!(way.carrier, Carrier::Pipe | Carrier::Http { sse: true, .. })
+                        || way.stream.is_some()
                 })
             })
             .copied()

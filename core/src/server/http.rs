@@ -1,4 +1,4 @@
-//! The HTTP side: requests in, answers and event streams out.
+//! The HTTP side: connections, answers and event streams.
 //!
 //! A connection serves one request at a time; bytes that come meanwhile are
 //! held back, within a limit, so that answers keep their order.
@@ -6,18 +6,17 @@
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use super::admit::{self, Admitted};
 use super::endpoint::{Conn, Endpoint, Event, Listener};
-use super::exchange::{Carrier, ExchangeId, Unasked};
+use super::exchange::Work;
 use super::limits::Limits;
 use super::peer::PeerId;
 use super::stream::EventId;
 use crate::driver::{Action, ConnId, ListenerId};
-use crate::jsonrpc::{Envelope, Incoming, Kind, Message, code, error_object};
+use crate::jsonrpc::{Envelope, code, error_object};
 use crate::output::PauseReason;
 use crate::protocol::fault::Fault;
-use crate::protocol::method;
 use crate::protocol::revision::Era;
 use crate::time::Instant;
 use crate::wire::http1::write::{self, BodyLen};
@@ -47,8 +46,8 @@ pub(super) enum State {
     Idle,
     /// A request is coming.
     Reading,
-    /// A request is being worked on.
-    Busy(ExchangeId),
+    /// A request, or a batch, is being worked on.
+    Busy(Work),
     /// A GET stream of a session.
     Stream(PeerId),
     /// Nothing more is read; what is queued is written, then the end.
@@ -238,117 +237,14 @@ impl Endpoint {
             _ => {
                 let token = head.fields.get_str("mcp-session-id").unwrap_or_default();
                 match self.session(token) {
-                    Some(peer) => {
-                        self.end_peer(peer);
+                    Some(session) => {
+                        self.end_peer(session.peer);
                         self.write_empty(conn, 204);
                     }
                     None => self.refuse(conn, 404, &no_session(), None),
                 }
                 None
             }
-        }
-    }
-
-    fn read_post<'a>(
-        &mut self,
-        conn: ConnId,
-        head: &RequestHead,
-        body: Cow<'a, [u8]>,
-    ) -> Option<Event<'a>> {
-        let message = match Message::parse(body, &admit::JSON) {
-            Ok(Incoming::Message(message)) => message,
-            Ok(Incoming::Batch(_)) => {
-                self.refuse(conn, 400, &Fault::new(code::INVALID_REQUEST, admit::NO_BATCH), None);
-                return None;
-            }
-            Err(rejected) => {
-                let fault = Fault { code: rejected.code, object: admit::rejection(&rejected) };
-                self.refuse(conn, 400, &fault, rejected.id.as_deref());
-                return None;
-            }
-        };
-        let admitted = match admit::on_http(&message, head) {
-            Ok(admitted) => admitted,
-            Err(fault) => {
-                let claimed = crate::protocol::meta::claim(message.params()).is_some();
-                let era = if claimed { Era::Modern } else { Era::Legacy };
-                self.refuse(conn, admit::refusal_status(era, &fault), &fault, message.id());
-                return None;
-            }
-        };
-        let carrier = Carrier::Http { sse: accepts(head, "text/event-stream"), streaming: false };
-        match admitted {
-            Admitted::Ignored => {
-                self.write_empty(conn, 202);
-                None
-            }
-            Admitted::Modern => {
-                let fields = param_fields(head);
-                match self.begin(conn, None, None, carrier, message)? {
-                    Event::Request(mut request) => {
-                        request.fields = Some(fields);
-                        Some(Event::Request(request))
-                    }
-                    other => Some(other),
-                }
-            }
-            Admitted::Legacy | Admitted::Notice | Admitted::Answer => {
-                self.read_in_session(conn, head, carrier, message)
-            }
-        }
-    }
-
-    fn read_in_session<'a>(
-        &mut self,
-        conn: ConnId,
-        head: &RequestHead,
-        carrier: Carrier,
-        message: Message<'a>,
-    ) -> Option<Event<'a>> {
-        let token = head.fields.get_str("mcp-session-id").map(str::trim);
-        if message.kind() == Kind::Request && message.method() == method::INITIALIZE {
-            let Some(peer) = self.add_session_peer() else {
-                let fault = Fault::new(code::INTERNAL_ERROR, "Too many sessions: try again later");
-                self.refuse(conn, 503, &fault, message.id());
-                return None;
-            };
-            return self.begin(conn, Some(peer), Some(peer), carrier, message);
-        }
-        let Some(token) = token else {
-            let fault = Fault::new(
-                code::INVALID_REQUEST,
-                "Mcp-Session-Id is missing: send initialize first, or a request with _meta of 2026-07-28",
-            );
-            self.refuse(conn, 400, &fault, message.id());
-            return None;
-        };
-        let Some(peer) = self.session(token) else {
-            // Never the id of an answer: it is not a request of theirs.
-            let id = message.id().filter(|_| message.kind() == Kind::Request);
-            self.refuse(conn, 404, &no_session(), id);
-            return None;
-        };
-        match message.kind() {
-            Kind::Request => self.begin(conn, Some(peer), Some(peer), carrier, message),
-            Kind::Notification => {
-                self.write_empty(conn, 202);
-                self.notice(peer, message)
-            }
-            Kind::Response | Kind::Error => match self.answered(peer, message) {
-                Ok(event) => {
-                    self.write_empty(conn, 202);
-                    Some(event)
-                }
-                Err(Unasked::Late) => {
-                    self.write_empty(conn, 202);
-                    None
-                }
-                Err(Unasked::Unknown) => {
-                    let why = "Nothing was asked with the id of this answer";
-                    self.refuse(conn, 400, &Fault::new(code::INVALID_REQUEST, why), None);
-                    None
-                }
-            },
         }
     }
 
@@ -364,7 +260,7 @@ impl Endpoint {
             );
             return None;
         };
-        let Some(peer) = self.session(token) else {
+        let Some(peer) = self.session(token).map(|session| session.peer) else {
             self.refuse(conn, 404, &no_session(), None);
             return None;
         };
@@ -402,9 +298,9 @@ impl Endpoint {
         self.sweep_by(now + self.config.limits.keep_alive);
     }
 
-    /// Marks a connection as working on a request.
-    pub(super) fn occupy(&mut self, conn: ConnId, exchange: ExchangeId) {
-        self.set_state(conn, State::Busy(exchange));
+    /// Marks a connection as working on something.
+    pub(super) fn occupy(&mut self, conn: ConnId, work: Work) {
+        self.set_state(conn, State::Busy(work));
     }
 
     /// The request of a connection is answered: on to the next, or the end.
@@ -446,20 +342,22 @@ impl Endpoint {
             State::Idle | State::Reading | State::Stream(_) => self.close(conn),
             State::Closing if queued == 0 => self.close(conn),
             State::Closing => {}
-            State::Busy(exchange) => {
+            State::Busy(Work::Request(exchange)) => {
                 // A modern host that hangs up has cancelled its request; a
                 // legacy one may have closed only its own direction.
-                if self.exchanges.get(&exchange).is_some_and(|state| state.era == Era::Modern) {
+                let era = self.exchanges.get(&exchange).map(|state| state.sender.revision.era());
+                if era == Some(Era::Modern) {
                     self.close(conn);
                 }
             }
+            State::Busy(Work::Batch(_)) => {}
         }
     }
 
     /// What a connection that is gone leaves behind.
     pub(super) fn abandon_http(&mut self, conn: ConnId, state: State) {
         match state {
-            State::Busy(exchange) => self.carrier_lost(exchange),
+            State::Busy(work) => self.carrier_lost(work),
             State::Stream(peer) => {
                 self.stream_lost(peer, conn);
             }
@@ -491,6 +389,14 @@ impl Endpoint {
         self.write_raw(conn, |event| {
             event.extend_from_slice(EVENT);
             envelope.write_line(event);
+        });
+    }
+
+    /// Writes a message that is a line as an event.
+    pub(super) fn write_event_line(&mut self, conn: ConnId, line: &[u8]) {
+        self.write_raw(conn, |event| {
+            event.extend_from_slice(EVENT);
+            event.extend_from_slice(line);
         });
     }
 
@@ -552,6 +458,18 @@ impl Endpoint {
         envelope: &Envelope<'_>,
         session: Option<&str>,
     ) {
+        self.write_body(conn, status, session, envelope.len() as u64, |tail| envelope.write(tail));
+    }
+
+    /// Writes a response whose body is JSON of `length` bytes.
+    pub(super) fn write_body(
+        &mut self,
+        conn: ConnId,
+        status: u16,
+        session: Option<&str>,
+        length: u64,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) {
         let Some(http) = self.http(conn) else { return };
         let mut fields: Vec<(&str, &str)> = Vec::from([("Content-Type", "application/json")]);
         if let Some(session) = session {
@@ -566,19 +484,18 @@ impl Endpoint {
         if !http.keep_alive {
             fields.push(("Connection", "close"));
         }
-        let length = BodyLen::Length(envelope.len() as u64);
         self.output.write(conn, |tail| {
-            write_head(tail, status, &fields, length);
-            envelope.write(tail);
+            write_head(tail, status, &fields, BodyLen::Length(length));
+            body(tail);
         });
         self.free(conn);
     }
 
-    fn refuse(&mut self, conn: ConnId, status: u16, fault: &Fault, id: Option<&str>) {
+    pub(super) fn refuse(&mut self, conn: ConnId, status: u16, fault: &Fault, id: Option<&str>) {
         self.write_json(conn, status, &Envelope::Error { id, error: &fault.object }, None);
     }
 
-    fn write_empty(&mut self, conn: ConnId, status: u16) {
+    pub(super) fn write_empty(&mut self, conn: ConnId, status: u16) {
         let Some(http) = self.http(conn) else { return };
         let close: &[(&str, &str)] = if http.keep_alive { &[] } else { &[("Connection", "close")] };
         let length = if status == 204 { BodyLen::None } else { BodyLen::Length(0) };
@@ -595,7 +512,7 @@ fn write_head(tail: &mut Vec<u8>, status: u16, fields: &[(&str, &str)], length: 
     debug_assert!(written.is_ok());
 }
 
-fn no_session() -> Fault {
+pub(super) fn no_session() -> Fault {
     Fault::new(code::INVALID_REQUEST, "Session not found: it ended or never was; send initialize")
 }
 
@@ -622,42 +539,41 @@ fn is_json(content_type: &str) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// Whether `Accept` allows a media type. Absent allows all.
-fn accepts(head: &RequestHead, media: &str) -> bool {
+/// Whether `Accept` allows a media type.
+pub(super) fn accepts(head: &RequestHead, media: &str) -> bool {
+    wish(head, media).is_some()
+}
+
+/// How much `Accept` wants a media type, if it allows it: its weight in
+/// thousandths (RFC 9110 12.5.1), then its place, for hosts without weights name
+/// first what they like best. Without `Accept`, all are the same.
+pub(super) fn wish(head: &RequestHead, media: &str) -> Option<(u16, Reverse<usize>)> {
     let kind = media.split('/').next().unwrap_or_default();
-    let mut any = false;
-    for value in head.fields.get_all("accept") {
-        any = true;
-        let Ok(value) = core::str::from_utf8(value) else { continue };
-        for range in value.split(',') {
+    let mut values = head.fields.get_all("accept").peekable();
+    if values.peek().is_none() {
+        return Some((1000, Reverse(0)));
+    }
+    values
+        .flat_map(|value| core::str::from_utf8(value).unwrap_or_default().split(','))
+        .enumerate()
+        .filter_map(|(place, range)| {
             let mut parts = range.split(';');
             let essence = parts.next().unwrap_or_default().trim();
-            let refused = parts.any(|parameter| {
-                parameter.split_once('=').is_some_and(|(name, weight)| {
-                    name.trim().eq_ignore_ascii_case("q")
-                        && weight.trim().trim_start_matches('0').trim_matches(['.', '0']).is_empty()
-                })
-            });
             let wild = essence
                 .strip_suffix("/*")
                 .is_some_and(|prefix| prefix == "*" || prefix.eq_ignore_ascii_case(kind));
-            if !refused && (wild || essence.eq_ignore_ascii_case(media)) {
-                return true;
-            }
-        }
-    }
-    !any
+            let weight = parts
+                .filter_map(|parameter| parameter.split_once('='))
+                .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
+                .map_or(1000, |(_, weight)| thousandths(weight));
+            let fits = wild || essence.eq_ignore_ascii_case(media);
+            (fits && weight > 0).then_some((weight, Reverse(place)))
+        })
+        .max()
 }
 
-/// The `Mcp-Param-*` fields of a request.
-fn param_fields(head: &RequestHead) -> Vec<(String, String)> {
-    head.fields
-        .iter()
-        .filter(|(name, _)| {
-            name.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("mcp-param-"))
-        })
-        .filter_map(|(name, value)| {
-            Some((String::from(name), String::from(core::str::from_utf8(value).ok()?)))
-        })
-        .collect()
+/// A weight, 0 to 1, in thousandths. One that is no number refuses.
+fn thousandths(weight: &str) -> u16 {
+    let weight: f32 = weight.trim().parse().unwrap_or_default();
+    (weight.clamp(0.0, 1.0) * 1000.0) as u16
 }

@@ -16,6 +16,9 @@ pub struct Limits {
     /// Requests in flight in one session or on one pipe; one more is refused
     /// with `-32600`. Default 256.
     pub in_flight: usize,
+    /// Messages in one batch (2025-03-26); one with more is refused with `-32600`.
+    /// Default 100.
+    pub batch_members: usize,
     /// Messages kept for a session that has no stream open; the oldest is
     /// dropped. Default 256.
     pub waiting_messages: usize,
@@ -40,6 +43,9 @@ pub struct Limits {
     pub outgoing_hard: usize,
     /// A session without traffic ends after this. Default 30 minutes.
     pub session_idle: Duration,
+    /// A session ends after this, used or not; its host begins another. Default
+    /// 7 days.
+    pub session_life: Duration,
     /// An HTTP connection without a request ends after this. Default 2 minutes.
     pub connection_idle: Duration,
     /// A request's head and body must have come within this. Default 30 s.
@@ -59,6 +65,7 @@ impl Default for Limits {
             connections: 1024,
             sessions: 1000,
             in_flight: 256,
+            batch_members: 100,
             waiting_messages: 256,
             waiting_bytes: 4 << 20,
             streams: 32,
@@ -68,6 +75,7 @@ impl Default for Limits {
             held_bytes: 64 << 10,
             outgoing_hard: 256 << 20,
             session_idle: Duration::from_secs(30 * 60),
+            session_life: Duration::from_secs(7 * 24 * 60 * 60),
             connection_idle: Duration::from_secs(120),
             request_time: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),

@@ -11,26 +11,32 @@
 //! | --- | --- |
 //! | `endpoint` | connections and inputs |
 //! | `admit` | what a message is, and whether it may come in |
-//! | `http` | requests on HTTP connections |
+//! | `http` | HTTP connections, answers and streams |
+//! | `post` | what is in a POST, and whom it belongs to |
+//! | `batch` | arrays of messages |
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
 //! | `peer` | sessions and pipes as conversations |
+//! | `token` | session ids on the wire |
 //! | `stream` | event streams that can be taken up again |
 //! | `sweep` | what falls due with time |
 
 mod admit;
+mod batch;
 mod endpoint;
 mod exchange;
 mod http;
 mod limits;
 mod peer;
 mod pipe;
+mod post;
 mod stream;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod token;
 
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
-pub use exchange::{AskId, ExchangeId, Outcome, Route};
+pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
 pub use limits::Limits;
 pub use peer::PeerId;

@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::{AskId, ExchangeId};
 use super::stream::Stream;
+use super::token::Ticket;
 use crate::driver::ConnId;
+use crate::protocol::host_capabilities::HostCapabilities;
 use crate::protocol::revision::Revision;
 use crate::time::Instant;
 
@@ -21,6 +23,8 @@ pub(super) struct Peer {
     pub(super) place: Place,
     /// What `initialize` agreed on; `None` before.
     pub(super) revision: Option<Revision>,
+    /// What its host has declared in `initialize`.
+    pub(super) capabilities: HostCapabilities,
     /// The `initialize` that is running.
     pub(super) opening: Option<ExchangeId>,
     /// Requests of the host that run, by the raw text of their ids.
@@ -39,8 +43,9 @@ pub(super) enum Place {
 /// A session over HTTP.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Its id on the wire; empty until `initialize` has succeeded.
-    pub(super) token: String,
+    /// When its id on the wire ceases to hold; none before `initialize` has
+    /// succeeded.
+    pub(super) expires: Option<Instant>,
     /// Its streams, oldest first.
     pub(super) streams: Vec<Stream>,
     /// Messages for a stream that is not open, oldest first.
@@ -61,6 +66,7 @@ impl Peer {
         Self {
             place,
             revision: None,
+            capabilities: HostCapabilities::default(),
             opening: None,
             in_flight: BTreeMap::new(),
             asks: BTreeSet::new(),
@@ -92,23 +98,21 @@ impl Endpoint {
         self.peers.get(&peer).is_some_and(|peer| peer.opening.is_some())
     }
 
-    /// The live session with this id on the wire.
-    pub(super) fn session(&mut self, token: &str) -> Option<PeerId> {
-        let peer = *self.tokens.get(token)?;
-        self.peers.get_mut(&peer)?.last_seen = self.now;
-        Some(peer)
-    }
-
     /// `initialize` has succeeded with this revision: gives a session over HTTP
     /// its id.
     pub(super) fn open_session(&mut self, peer: PeerId, revision: Revision) -> Option<String> {
+        let expires = self.now + self.config.limits.session_life;
         let state = self.peers.get_mut(&peer)?;
         state.opening = None;
         state.revision = Some(revision);
         let Place::Session(session) = &mut state.place else { return None };
-        session.token = self.entropy.token();
-        self.tokens.insert(session.token.clone(), peer);
-        Some(session.token.clone())
+        session.expires = Some(expires);
+        self.seal_ticket(Ticket { revision, expires, peer })
+    }
+
+    /// What a session, or a pipe, has agreed on; nothing before that.
+    pub fn revision_of(&self, peer: PeerId) -> Option<Revision> {
+        self.peers.get(&peer)?.revision
     }
 
     /// Ends a session, or a pipe: what runs in it is cancelled, its streams and
@@ -124,7 +128,6 @@ impl Endpoint {
         }
         match state.place {
             Place::Session(session) => {
-                self.tokens.remove(&session.token);
                 for conn in session.streams.into_iter().filter_map(|stream| stream.conn) {
                     self.end_stream(conn);
                 }

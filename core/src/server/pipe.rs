@@ -8,12 +8,13 @@ use alloc::vec::Vec;
 
 use super::admit::{self, Admitted};
 use super::endpoint::{Conn, Endpoint, Event};
-use super::exchange::Carrier;
+use super::exchange::{Carried, Carrier, Sender, Way};
 use super::limits::Limits;
 use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
 use crate::output::{Output, PauseReason};
+use crate::protocol::fault::Fault;
 use crate::protocol::revision::Revision;
 use crate::time::Instant;
 use crate::wire::ndjson::{Decoder, Line, looks_like_message};
@@ -66,6 +67,10 @@ impl Endpoint {
                 }
                 return None;
             }
+            // The messages of a batch come before what follows it.
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
             match pipe.decoder.next(input)? {
                 Line::Text(line) => {
                     if let Some(event) = self.read_line(conn, peer, line) {
@@ -98,9 +103,17 @@ impl Endpoint {
         }
         match Message::parse(line, &admit::JSON) {
             Ok(Incoming::Message(message)) => self.read_message(conn, peer, message),
-            Ok(Incoming::Batch(_)) => {
-                let error = error_object(code::INVALID_REQUEST, admit::NO_BATCH, None);
-                write_error(&mut self.output, conn, no_id(session), &error);
+            Ok(Incoming::Batch(batch)) => {
+                let read = match session {
+                    Some(revision @ Revision::R2025_03_26) => {
+                        let sender = Sender::session(peer, revision);
+                        self.read_batch(Way::new(conn, Carrier::Pipe), sender, &batch)
+                    }
+                    _ => Err(Fault::new(code::INVALID_REQUEST, admit::NO_BATCH)),
+                };
+                if let Err(fault) = read {
+                    write_error(&mut self.output, conn, no_id(session), &fault.object);
+                }
                 None
             }
             Err(rejected) => {
@@ -133,10 +146,12 @@ impl Endpoint {
         message: Message<'a>,
     ) -> Option<Event<'a>> {
         let session = self.peers.get(&peer).and_then(|peer| peer.revision);
+        let way = Carried::Alone(Way::new(conn, Carrier::Pipe));
         match admit::on_pipe(&message, session, self.is_opening(peer)) {
-            Ok(Admitted::Modern) => self.begin(conn, None, Some(peer), Carrier::Pipe, message),
+            Ok(Admitted::Modern) => self.begin(Sender::modern(Some(peer)), way, message),
             Ok(Admitted::Legacy) => {
-                self.begin(conn, Some(peer), Some(peer), Carrier::Pipe, message)
+                let revision = session.unwrap_or_else(|| admit::wanted(&message));
+                self.begin(Sender::session(peer, revision), way, message)
             }
             Ok(Admitted::Notice) => self.notice(peer, message),
             Ok(Admitted::Answer) => self.answered(peer, message).ok(),

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use super::endpoint::Endpoint;
-use super::exchange::{Carrier, ExchangeId};
+use super::exchange::Work;
 use super::http::State;
 use super::peer::{Peer, PeerId, Place, Session};
 use crate::driver::ConnId;
@@ -22,8 +22,8 @@ pub(super) struct Stream {
     number: u64,
     /// The connection that carries it now.
     pub(super) conn: Option<ConnId>,
-    /// The request that it answers; none for what belongs to no request.
-    exchange: Option<ExchangeId>,
+    /// What it answers; none for what belongs to no request.
+    work: Option<Work>,
     /// The latest events and their numbers.
     kept: VecDeque<(u64, Vec<u8>)>,
     kept_bytes: usize,
@@ -39,7 +39,7 @@ impl Stream {
 
     /// Whether messages that belong to no request may go out on it.
     pub(super) fn is_open_for_all(&self) -> bool {
-        self.exchange.is_none() && self.conn.is_some() && !self.ended
+        self.work.is_none() && self.conn.is_some() && !self.ended
     }
 }
 
@@ -74,14 +74,14 @@ impl Endpoint {
         &mut self,
         conn: ConnId,
         peer: PeerId,
-        exchange: Option<ExchangeId>,
+        work: Option<Work>,
     ) -> Option<u64> {
         let number = self.number();
         let most = self.config.limits.streams;
         let (session, revision) = self.session_mut(peer)?;
         // The oldest that nobody is on makes room.
         let idle =
-            |stream: &Stream| stream.ended || (stream.exchange.is_none() && stream.conn.is_none());
+            |stream: &Stream| stream.ended || (stream.work.is_none() && stream.conn.is_none());
         if session.streams.len() >= most
             && let Some(old) = session.streams.iter().position(idle)
         {
@@ -90,7 +90,7 @@ impl Endpoint {
         session.streams.push(Stream {
             number,
             conn: Some(conn),
-            exchange,
+            work,
             kept: VecDeque::new(),
             kept_bytes: 0,
             next: 1,
@@ -193,19 +193,16 @@ impl Endpoint {
             .filter(|(event, _)| *event > after.event)
             .map(|(_, text)| text.clone())
             .collect();
-        let (exchange, ended) = (stream.exchange, stream.ended);
+        let (work, ended) = (stream.work, stream.ended);
         let before = stream.conn.replace(conn);
         if let Some(before) = before {
             // Its other end has not been missed by us yet, but by the host.
             self.close(before);
         }
-        match exchange.filter(|_| !ended) {
-            Some(exchange) => {
-                self.occupy(conn, exchange);
-                if let Some(state) = self.exchanges.get_mut(&exchange) {
-                    state.conn = conn;
-                    state.carrier = Carrier::Http { sse: true, streaming: true };
-                }
+        match work.filter(|_| !ended) {
+            Some(work) => {
+                self.occupy(conn, work);
+                self.carry_on(work, conn);
             }
             None => self.set_state(conn, State::Stream(peer)),
         }

@@ -75,7 +75,8 @@ impl Endpoint {
             if let Place::Session(session) = &peer.place {
                 let used = session.primary().is_some() || !peer.in_flight.is_empty();
                 let since = if used { now } else { peer.last_seen };
-                check(since + limits.session_idle, Due::EndPeer(id));
+                let idle = since + limits.session_idle;
+                check(session.expires.map_or(idle, |at| at.min(idle)), Due::EndPeer(id));
             }
         }
         // What is kept alive now falls due again.
@@ -102,12 +103,12 @@ impl Endpoint {
         let silent = self.output.queued(conn) == 0;
         let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
         http.since = now;
-        if let State::Busy(exchange) = http.state {
-            let Some(state) = self.exchanges.get(&exchange) else { return };
-            if !matches!(state.carrier, Carrier::Http { sse: true, .. }) {
+        if let State::Busy(work) = http.state {
+            let Some(way) = self.way(work) else { return };
+            if !matches!(way.carrier, Carrier::Http { sse: true, .. }) {
                 return;
             }
-            self.stream_of(exchange);
+            self.stream_of(work);
         }
         if silent {
             self.write_comment(conn);

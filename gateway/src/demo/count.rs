@@ -1,37 +1,33 @@
-//! `count`: a call that takes its time, reports on the way, and can be
-//! cancelled. It is made of deadlines alone.
+//! `count`: a call that takes its time.
 
 use std::time::Duration;
 
-use mcpx_core::jsonrpc::get;
-use mcpx_core::protocol::revision::Revision;
-use mcpx_core::protocol::{meta, method};
-use mcpx_core::server::{ExchangeId, Outcome, PeerId, Route};
-use mcpx_core::time::Instant;
-
 use super::arguments::{Arguments, Unfit};
-use super::host::{Host, Level};
 use super::machine::Demo;
 use super::requests::{Answer, Call};
-use super::shapes;
+use super::steps::{Course, Then, Voice};
 
 /// The furthest that it counts.
 const FURTHEST: u32 = 1000;
 /// The longest wait for a step, in milliseconds.
 const LONGEST: u32 = 60_000;
 
-/// A call of `count` that runs.
 #[derive(Debug)]
-pub(super) struct Count {
-    peer: Option<PeerId>,
-    host: Host,
-    /// What to report progress under, as raw JSON.
-    token: Option<String>,
-    done: u32,
+struct Count {
     to: u32,
     delay: Duration,
-    /// When the next step is due.
-    next: Instant,
+}
+
+impl Course for Count {
+    fn step(&self, number: u32, voice: &mut Voice<'_>) -> Then {
+        let message = format!("{number} of {}", self.to);
+        voice.progress(number, self.to, &message);
+        voice.log("count", &message);
+        if number < self.to {
+            return Then::Wait(self.delay);
+        }
+        Then::Finish(format!("Counted to {}", self.to))
+    }
 }
 
 impl Demo {
@@ -39,80 +35,15 @@ impl Demo {
         let to = given.integer("to", 1..=FURTHEST)?;
         let delay = given.optional("delay_ms", 0..=LONGEST)?;
         let delay = Duration::from_millis(delay.into());
-        let next = self.now + delay;
-        let (peer, host, token) = (call.peer, call.host, progress_token(call.params));
-        let count = Count { peer, host, token, done: 0, to, delay, next };
-        self.counts.insert(call.exchange, count);
-        if delay > Duration::ZERO {
-            self.steps.insert((next, call.exchange));
-        } else {
-            while self.counts.contains_key(&call.exchange) {
-                self.step(call.exchange);
-            }
-        }
-        Ok(Answer::Later)
+        Ok(self.walk(call, Box::new(Count { to, delay }), delay))
     }
-
-    /// Takes the steps that are due.
-    pub(super) fn take_steps(&mut self) {
-        while let Some(&(at, exchange)) = self.steps.first()
-            && at <= self.now
-        {
-            self.steps.pop_first();
-            self.step(exchange);
-            if let Some(count) = self.counts.get_mut(&exchange) {
-                count.next = self.now + count.delay;
-                self.steps.insert((count.next, exchange));
-            }
-        }
-    }
-
-    fn step(&mut self, exchange: ExchangeId) {
-        let Some(count) = self.counts.get_mut(&exchange) else { return };
-        count.done += 1;
-        let (done, to, revision) = (count.done, count.to, count.host.revision);
-        let route = Route::Exchange(exchange);
-        if let Some(token) = &count.token {
-            let message = match revision {
-                Revision::R2024_11_05 => String::new(),
-                _ => format!(r#","message":"{done} of {to}""#),
-            };
-            let params =
-                format!(r#"{{"progressToken":{token},"progress":{done},"total":{to}{message}}}"#);
-            self.endpoint.notify(route, method::PROGRESS, Some(&params));
-        }
-        // A session may have changed its level meanwhile.
-        let session = count.peer.and_then(|peer| self.sessions.get(&peer));
-        if session.map_or(&count.host, |session| &session.host).hears(Level::Info) {
-            let params = format!(r#"{{"level":"info","logger":"count","data":"{done} of {to}"}}"#);
-            self.endpoint.notify(route, method::MESSAGE, Some(&params));
-        }
-        if done == to {
-            self.counts.remove(&exchange);
-            let result = shapes::text(revision, &format!("Counted to {to}"));
-            self.endpoint.respond(exchange, Outcome::Result(&result));
-        }
-    }
-
-    /// Nobody waits for this call any more, if it is one of `count`.
-    pub(super) fn stop_counting(&mut self, exchange: ExchangeId) {
-        if let Some(count) = self.counts.remove(&exchange) {
-            self.steps.remove(&(count.next, exchange));
-        }
-    }
-}
-
-/// A string or an integer; other tokens are as good as none.
-fn progress_token(params: &str) -> Option<String> {
-    let token = get(meta::of(params)?, meta::PROGRESS_TOKEN)?;
-    let fits = token.starts_with('"') || token.parse::<i64>().is_ok();
-    fits.then(|| token.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use mcpx_core::driver::{CloseReason, Input};
-    use mcpx_core::protocol::revision::Era;
+    use mcpx_core::protocol::meta;
+    use mcpx_core::protocol::revision::{Era, Revision};
     use serde_json::{Value, json};
 
     use super::super::testing::{Bench, Wire, everywhere, text};
@@ -202,7 +133,7 @@ mod tests {
                 let method = "notifications/cancelled";
                 bench.send(&host, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
             }
-            assert!(bench.demo.counts.is_empty());
+            assert!(bench.demo.walks.is_empty());
             assert!(bench.read(conn).is_empty());
             if wire == Wire::Pipe {
                 assert_eq!(bench.deadline(), None);

@@ -14,6 +14,8 @@ pub(super) struct Host {
     pub(super) elicits: bool,
     /// Whether it lends out its model.
     pub(super) samples: bool,
+    /// Whether it tells which places its user works in.
+    pub(super) has_roots: bool,
     /// The lowest level of log messages that it wants; none: it wants none.
     pub(super) level: Option<Level>,
 }
@@ -49,6 +51,11 @@ impl Host {
         Ok(host)
     }
 
+    /// A host of which nothing else is known.
+    pub(super) fn unknown(revision: Revision) -> Self {
+        Self::able(revision, "")
+    }
+
     fn able(revision: Revision, capabilities: &str) -> Self {
         let declared = |name| get(capabilities, name).filter(|value| value.starts_with('{'));
         Self {
@@ -59,6 +66,7 @@ impl Host {
                     get(modes, "form").is_some() || get(modes, "url").is_none()
                 }),
             samples: declared("sampling").is_some(),
+            has_roots: declared("roots").is_some(),
             level: None,
         }
     }

@@ -1,351 +1,261 @@
-//! `ask` and `think`: calls that need an answer from the host before they can
-//! be answered themselves.
+//! Calls that need answers from the host before they can be answered
+//! themselves.
 //!
-//! A legacy host is sent a request, and the call waits. A modern host gets the
-//! question as the result of its call and calls again with the answer; nothing is
-//! kept meanwhile.
+//! A legacy host is sent requests, and the call waits. A modern host gets the
+//! questions as the result of its call and calls again with the answers; what it
+//! has answered in earlier rounds it keeps for us, under a seal.
 
-use mcpx_core::jsonrpc::{Message, code, elements, get, string};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use mcpx_core::jsonrpc::{Key, Message, code, get, members, string};
 use mcpx_core::protocol::fault::Fault;
-use mcpx_core::protocol::method;
 use mcpx_core::protocol::revision::{Era, Revision};
-use mcpx_core::server::{AskId, ExchangeId, Outcome, Route};
+use mcpx_core::server::{AskId, ExchangeId, Route};
 
 use super::host::Host;
 use super::machine::Demo;
-use super::requests::{Answer, Call};
+use super::question::Question;
+use super::requests::{Answer, Call, required};
 use super::shapes;
 
-/// The name of the only question in a modern `inputRequests`.
-const KEY: &str = "answer";
+/// What a call asks, and makes of the answers. It does the same for a host of
+/// either era.
+pub(super) trait Inquiry: Debug + Send {
+    /// What is next, with the answers so far.
+    fn next(&self, host: &Host, answers: &Answers) -> Result<Next, Senseless>;
 
-/// What a host is asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Question {
-    /// The user's name.
-    Name,
-    /// What its model thinks about this.
-    Thought(String),
+    /// Whether answers count only together with the state that went out with
+    /// the questions.
+    fn needs_state(&self) -> bool {
+        true
+    }
+
+    /// What a legacy host gets if it did not answer, or not with sense. A tool
+    /// says so to the model.
+    fn failure(&self, revision: Revision, why: &str) -> Result<String, Fault> {
+        Ok(shapes::failure(revision, why))
+    }
 }
 
-/// A call that waits for a legacy host's answer.
+/// What is next in an inquiry.
 #[derive(Debug)]
-pub(super) struct Inquiry {
-    exchange: ExchangeId,
-    revision: Revision,
-    question: Question,
+pub(super) enum Next {
+    /// These questions, none of which is answered yet.
+    Ask(Vec<Question>),
+    /// The result of the call.
+    Result(String),
 }
 
-impl Question {
-    fn method(&self) -> &'static str {
-        match self {
-            Self::Name => method::ELICIT,
-            Self::Thought(_) => method::SAMPLE,
-        }
+/// An answer makes no sense.
+#[derive(Debug)]
+pub(super) struct Senseless;
+
+/// Raw answers by the keys of their questions.
+#[derive(Default, Debug)]
+pub(super) struct Answers(BTreeMap<String, String>);
+
+impl Answers {
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
     }
 
-    fn params(&self, revision: Revision) -> String {
-        match self {
-            Self::Name => {
-                let mode = match revision {
-                    Revision::R2025_11_25 | Revision::R2026_07_28 => r#""mode":"form","#,
-                    _ => "",
-                };
-                format!(
-                    r#"{{{mode}"message":"What is your name?","requestedSchema":{{"type":"object","properties":{{"name":{{"type":"string","title":"Name","description":"Used to say hello, and not kept"}}}},"required":["name"]}}}}"#
-                )
-            }
-            Self::Thought(question) => {
-                let question = shapes::quoted(question);
-                format!(
-                    r#"{{"messages":[{{"role":"user","content":{{"type":"text","text":{question}}}}}],"maxTokens":200}}"#
-                )
-            }
-        }
+    /// Those of the questions that are not answered.
+    pub(super) fn open(&self, questions: Vec<Question>) -> Vec<Question> {
+        questions.into_iter().filter(|question| self.get(question.key).is_none()).collect()
     }
 
-    /// The capability that a host needs to be asked.
-    fn capability(&self) -> &'static str {
-        match self {
-            Self::Name => "elicitation",
-            Self::Thought(_) => "sampling",
-        }
+    fn read(object: &str) -> Self {
+        let pair =
+            |(key, raw): (Key<'_>, &str)| Some((key.decoded()?.into_owned(), raw.to_owned()));
+        Self(members(object).filter_map(pair).collect())
     }
 
-    fn suits(&self, host: &Host) -> bool {
-        match self {
-            Self::Name => host.elicits,
-            Self::Thought(_) => host.samples,
-        }
+    fn write(&self) -> String {
+        let pairs: Vec<String> =
+            self.0.iter().map(|(key, raw)| format!("{}:{raw}", shapes::quoted(key))).collect();
+        format!("{{{}}}", pairs.join(","))
     }
 
-    /// What a host's answer means for the call. Nothing if it makes no sense.
-    fn conclude(&self, answer: &str) -> Option<String> {
-        match self {
-            Self::Name => {
-                let action = get(answer, "action").and_then(string)?;
-                Some(match &*action {
-                    "accept" => {
-                        let name = get(get(answer, "content")?, "name").and_then(string)?;
-                        format!("Hello, {name}!")
-                    }
-                    "decline" => "The user does not tell.".to_owned(),
-                    "cancel" => "The user was asked and did not answer.".to_owned(),
-                    _ => return None,
-                })
-            }
-            Self::Thought(_) => {
-                let content = get(answer, "content")?;
-                // One block, or several (2025-11-25).
-                let text = |block| get(block, "text").and_then(string);
-                let found = text(content).or_else(|| elements(content).find_map(text))?;
-                Some(found.into_owned())
-            }
-        }
+    fn add(&mut self, key: &str, raw: &str) {
+        self.0.insert(key.to_owned(), raw.to_owned());
     }
+}
+
+/// A call that waits for answers of a legacy host.
+#[derive(Debug)]
+pub(super) struct Pending {
+    exchange: ExchangeId,
+    host: Host,
+    inquiry: Box<dyn Inquiry>,
+    answers: Answers,
+    /// The questions that are open, and their keys.
+    open: BTreeMap<AskId, &'static str>,
 }
 
 impl Demo {
-    pub(super) fn inquire(&mut self, call: &Call<'_>, question: Question) -> Result<Answer, Fault> {
-        match call.host.revision.era() {
-            Era::Legacy => Ok(self.ask(call, question)),
-            Era::Modern => require(call, &question).map(Answer::Now),
+    pub(super) fn inquire(
+        &mut self,
+        call: &Call<'_>,
+        inquiry: Box<dyn Inquiry>,
+    ) -> Result<Answer, Fault> {
+        if call.host.revision.era() == Era::Modern {
+            return self.require(call, &*inquiry).map(Answer::Now);
         }
+        self.proceed(Pending {
+            exchange: call.exchange,
+            host: call.host,
+            inquiry,
+            answers: Answers::default(),
+            open: BTreeMap::new(),
+        })
     }
 
-    fn ask(&mut self, call: &Call<'_>, question: Question) -> Answer {
-        let (exchange, revision) = (call.exchange, call.host.revision);
-        let capability = question.capability();
-        if !question.suits(&call.host) {
-            let why = format!("The host has not declared the capability `{capability}`");
-            return Answer::Now(shapes::failure(revision, &why));
-        }
-        let params = question.params(revision);
-        let asked = self.endpoint.ask(Route::Exchange(exchange), question.method(), Some(&params));
-        let Some(ask) = asked else {
-            return Answer::Now(shapes::failure(revision, "The host cannot be asked now"));
+    /// Asks a legacy host what is next, or comes to a result.
+    fn proceed(&mut self, mut pending: Pending) -> Result<Answer, Fault> {
+        let exchange = pending.exchange;
+        let questions = match pending.inquiry.next(&pending.host, &pending.answers) {
+            Ok(Next::Ask(questions)) => questions,
+            Ok(Next::Result(result)) => return Ok(Answer::Now(result)),
+            Err(Senseless) => return pending.fail("The host's answer makes no sense"),
         };
-        self.inquiries.insert(ask, Inquiry { exchange, revision, question });
-        self.inquiring.insert(exchange, ask);
-        Answer::Later
+        if let Some(question) = questions.iter().find(|question| !question.suits(&pending.host)) {
+            let capability = question.capability();
+            return pending
+                .fail(&format!("The host has not declared the capability `{capability}`"));
+        }
+        for Question { key, method, params } in questions {
+            let asked = self.endpoint.ask(Route::Exchange(exchange), method, Some(&params));
+            let Ok(ask) = asked else {
+                self.withdraw(&pending);
+                return pending.fail("The host cannot be asked now");
+            };
+            pending.open.insert(ask, key);
+            self.asks.insert(ask, exchange);
+        }
+        self.inquiries.insert(exchange, pending);
+        Ok(Answer::Later)
     }
 
     /// A legacy host has answered.
     pub(super) fn on_answer(&mut self, ask: AskId, message: &Message<'_>) {
-        let Some(Inquiry { exchange, revision, question }) = self.inquiries.remove(&ask) else {
-            return;
-        };
-        self.inquiring.remove(&exchange);
-        let result = match message.result().map(|answer| question.conclude(answer)) {
-            Some(Some(text)) => shapes::text(revision, &text),
-            Some(None) => shapes::failure(revision, "The host's answer makes no sense"),
+        let asked = self.asks.remove(&ask).and_then(|exchange| self.inquiries.remove(&exchange));
+        let Some(mut pending) = asked else { return };
+        let Some(key) = pending.open.remove(&ask) else { return };
+        let exchange = pending.exchange;
+        let outcome = match message.result() {
+            Some(answer) => {
+                pending.answers.add(key, answer);
+                if !pending.open.is_empty() {
+                    self.inquiries.insert(exchange, pending);
+                    return;
+                }
+                self.proceed(pending)
+            }
             None => {
+                self.withdraw(&pending);
                 let why = message.error().and_then(|error| get(error, "message")).and_then(string);
                 let why = why.unwrap_or_default();
-                shapes::failure(revision, &format!("The host refused to be asked: {why}"))
+                pending.fail(&format!("The host refused to be asked: {why}"))
             }
         };
-        self.endpoint.respond(exchange, Outcome::Result(&result));
+        self.conclude(exchange, outcome);
     }
 
     /// Nobody waits for this call any more, if it is one that asks.
     pub(super) fn stop_inquiring(&mut self, exchange: ExchangeId) {
-        if let Some(ask) = self.inquiring.remove(&exchange) {
-            self.inquiries.remove(&ask);
+        if let Some(pending) = self.inquiries.remove(&exchange) {
+            self.withdraw(&pending);
+        }
+    }
+
+    fn withdraw(&mut self, pending: &Pending) {
+        for &ask in pending.open.keys() {
+            self.asks.remove(&ask);
             self.endpoint.withdraw(ask, None);
         }
     }
-}
 
-/// The result of a modern call: the question, until an answer comes with it.
-fn require(call: &Call<'_>, question: &Question) -> Result<String, Fault> {
-    let (revision, capability) = (call.host.revision, question.capability());
-    if !question.suits(&call.host) {
-        let data = format!(r#"{{"requiredCapabilities":{{"{capability}":{{}}}}}}"#);
-        let why = format!("This tool needs the client capability `{capability}`");
-        return Err(Fault::with_data(code::MISSING_CAPABILITY, &why, &data));
-    }
-    // It decides nothing but which question was asked, so a forged one can only
-    // fail, and it needs no seal.
-    let asked = question.method();
-    let state = get(call.params, "requestState");
-    if state.is_some_and(|state| string(state).as_deref() != Some(asked)) {
-        return Err(Fault::new(code::INVALID_PARAMS, "`requestState` is not of this request"));
-    }
-    let answer = get(call.params, "inputResponses").and_then(|all| get(all, KEY));
-    match answer.filter(|_| state.is_some()) {
-        Some(answer) => {
-            let text = question.conclude(answer).ok_or_else(|| {
-                Fault::new(code::INVALID_PARAMS, "The answer in `inputResponses` makes no sense")
-            })?;
-            Ok(shapes::text(revision, &text))
-        }
-        None => {
-            let params = question.params(revision);
-            let requests = format!(r#"{{"{KEY}":{{"method":"{asked}","params":{params}}}}}"#);
-            Ok(shapes::input_required(&requests, asked))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use mcpx_core::driver::ConnId;
-    use serde_json::{Value, json};
-
-    use super::super::testing::{self, Bench, Wire, everywhere, text};
-    use super::*;
-
-    /// Calls a tool that asks, answers, and gives the last message and what was
-    /// asked.
-    fn converse(
-        bench: &mut Bench,
-        host: &testing::Host,
-        revision: Revision,
-        tool: &str,
-        answer: &Value,
-    ) -> (Value, Value) {
-        let mut params = json!({"name": tool, "arguments": {"question": "Why?"}});
-        if revision.era() == Era::Modern {
-            let required = bench.result(host, "tools/call", params.clone());
-            assert_eq!(required["resultType"], "input_required");
-            assert!(required.get("ttlMs").is_none());
-            params["requestState"] = required["requestState"].clone();
-            params["inputResponses"] = json!({"answer": answer, "other": 1});
-            let last = bench.request(host, "tools/call", params).pop().unwrap();
-            return (last, required["inputRequests"]["answer"].clone());
-        }
-        let (conn, asked) = asked(bench, host, params);
-        bench.send(host, &json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
-        (bench.read(conn).pop().unwrap(), asked)
-    }
-
-    fn asked(bench: &mut Bench, host: &testing::Host, params: Value) -> (ConnId, Value) {
-        let conn = bench.start(host, "tools/call", params);
-        let mut messages = bench.read(conn);
-        assert_eq!(messages.len(), 1);
-        (conn, messages.remove(0))
-    }
-
-    #[test]
-    fn a_name_is_asked_for_and_used() {
-        for (wire, revision) in everywhere().filter(|(_, r)| *r >= Revision::R2025_06_18) {
-            for (answer, expected) in [
-                (json!({"action": "accept", "content": {"name": "Ada"}}), "Hello, Ada!"),
-                (json!({"action": "decline"}), "The user does not tell."),
-                (json!({"action": "cancel"}), "The user was asked and did not answer."),
-            ] {
-                let mut bench = Bench::new();
-                let host = bench.host(wire, revision, json!({"elicitation": {}}));
-                let (last, asked) = converse(&mut bench, &host, revision, "ask", &answer);
-                assert_eq!(asked["method"], "elicitation/create");
-                let worded = asked["params"].get("mode").is_some();
-                assert_eq!(worded, revision >= Revision::R2025_11_25);
-                assert_eq!(asked["params"]["requestedSchema"]["required"], json!(["name"]));
-                assert_eq!(text(&last["result"]), expected);
+    /// The result of a modern call: the questions, until their answers come
+    /// with it.
+    fn require(&mut self, call: &Call<'_>, inquiry: &dyn Inquiry) -> Result<String, Fault> {
+        let unfit = |why| Fault::new(code::INVALID_PARAMS, why);
+        let senseless = |Senseless| unfit("An answer in `inputResponses` makes no sense");
+        // No other request may use the state of this one.
+        let purpose = format!("{} {}", call.method, required(call.params, "name")?);
+        let state = get(call.params, "requestState");
+        let mut answers = match state {
+            None => Answers::default(),
+            Some(state) => {
+                let state = string(state).unwrap_or_default();
+                let content = self.states.open(self.now, &purpose, &state);
+                let content = content.ok_or_else(|| {
+                    unfit("`requestState` is not of this request, or it is too old")
+                })?;
+                Answers::read(&content)
             }
+        };
+        let given = get(call.params, "inputResponses").unwrap_or("{}");
+        if !given.starts_with('{') {
+            return Err(unfit("`inputResponses` must be an object"));
         }
-    }
-
-    #[test]
-    fn the_model_is_asked_and_quoted() {
-        for (wire, revision) in everywhere() {
-            let block = json!({"type": "text", "text": "Because."});
-            for content in [block.clone(), json!([{"type": "image"}, block])] {
-                let mut bench = Bench::new();
-                let host = bench.host(wire, revision, json!({"sampling": {}}));
-                let answer = json!({"role": "assistant", "model": "m", "content": content});
-                let (last, asked) = converse(&mut bench, &host, revision, "think", &answer);
-                assert_eq!(asked["method"], "sampling/createMessage");
-                assert_eq!(asked["params"]["messages"][0]["content"]["text"], "Why?");
-                assert_eq!(text(&last["result"]), "Because.");
-            }
-        }
-    }
-
-    #[test]
-    fn who_cannot_answer_is_not_asked() {
-        for (wire, revision) in everywhere() {
-            for (tool, capability) in [("ask", "elicitation"), ("think", "sampling")] {
-                let mut bench = Bench::new();
-                let host = bench.host(wire, revision, json!({"roots": {}}));
-                let params = json!({"name": tool, "arguments": {"question": "Why?"}});
-                if revision.era() == Era::Modern {
-                    let (code, data) = bench.error(&host, "tools/call", params);
-                    assert_eq!(code, -32021);
-                    assert_eq!(data, json!({"requiredCapabilities": {capability: {}}}));
-                } else {
-                    let result = bench.result(&host, "tools/call", params);
-                    assert_eq!(result["isError"], true);
-                    assert!(text(&result).contains(capability));
+        let mut next = inquiry.next(&call.host, &answers).map_err(senseless)?;
+        if let Next::Ask(questions) = &next
+            && (state.is_some() || !inquiry.needs_state())
+        {
+            for Question { key, .. } in questions {
+                if let Some(raw) = get(given, key) {
+                    answers.add(key, raw);
                 }
             }
+            next = inquiry.next(&call.host, &answers).map_err(senseless)?;
         }
+        let questions = match next {
+            Next::Ask(questions) => questions,
+            Next::Result(result) => return Ok(result),
+        };
+        require_capabilities(&call.host, &questions)?;
+        let requests: Vec<String> = questions
+            .iter()
+            .map(|Question { key, method, params }| {
+                format!(r#""{key}":{{"method":"{method}","params":{params}}}"#)
+            })
+            .collect();
+        let keeps = inquiry.needs_state() || !answers.0.is_empty();
+        let state = match keeps {
+            true => self.states.seal(self.now, &purpose, &answers.write()),
+            false => None,
+        };
+        Ok(shapes::input_required(&requests.join(","), state.as_deref()))
     }
+}
 
-    #[test]
-    fn answers_without_sense_fail_the_call() {
-        for (wire, revision) in everywhere().filter(|(_, r)| *r >= Revision::R2025_06_18) {
-            for answer in [json!({}), json!({"action": "accept"}), json!({"action": "x"})] {
-                let mut bench = Bench::new();
-                let host = bench.host(wire, revision, json!({"elicitation": {}}));
-                let (last, _) = converse(&mut bench, &host, revision, "ask", &answer);
-                match revision.era() {
-                    Era::Legacy => assert_eq!(last["result"]["isError"], true),
-                    Era::Modern => assert_eq!(last["error"]["code"], -32602),
-                }
-            }
-        }
+impl Pending {
+    fn fail(&self, why: &str) -> Result<Answer, Fault> {
+        self.inquiry.failure(self.host.revision, why).map(Answer::Now)
     }
+}
 
-    #[test]
-    fn a_refusal_fails_the_call() {
-        for wire in [Wire::Pipe, Wire::Http] {
-            let mut bench = Bench::new();
-            let host = bench.host(wire, Revision::R2024_11_05, json!({"sampling": {}}));
-            let params = json!({"name": "think", "arguments": {"question": "Why?"}});
-            let (conn, asked) = asked(&mut bench, &host, params);
-            let error = json!({"code": -1, "message": "no mood"});
-            bench.send(&host, &json!({"jsonrpc": "2.0", "id": asked["id"], "error": error}));
-            let last = bench.read(conn).pop().unwrap();
-            assert_eq!(last["result"]["isError"], true);
-            assert!(text(&last["result"]).ends_with("no mood"));
-        }
+/// Refuses a modern host that cannot answer all of this.
+fn require_capabilities(host: &Host, questions: &[Question]) -> Result<(), Fault> {
+    let mut missing: Vec<&str> = questions
+        .iter()
+        .filter(|question| !question.suits(host))
+        .map(Question::capability)
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    match missing.as_slice() {
+        [] => Ok(()),
+        missing => Err(lacks(missing)),
     }
+}
 
-    #[test]
-    fn a_cancelled_call_withdraws_its_question() {
-        let mut bench = Bench::new();
-        let host = bench.host(Wire::Pipe, Revision::R2025_11_25, json!({"elicitation": {}}));
-        let (conn, asked) = asked(&mut bench, &host, json!({"name": "ask"}));
-        let params = json!({"requestId": bench.last_id()});
-        let method = "notifications/cancelled";
-        bench.send(&host, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
-        let messages = bench.read(conn);
-        assert_eq!(messages.len(), 1);
-        assert_eq!(messages[0]["method"], method);
-        assert_eq!(messages[0]["params"]["requestId"], asked["id"]);
-        assert!(bench.demo.inquiries.is_empty());
-        // An answer that crosses the withdrawal is dropped.
-        bench.send(&host, &json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}}));
-        assert!(bench.read(conn).is_empty());
-    }
-
-    #[test]
-    fn a_modern_host_is_asked_until_it_answers_what_it_was_asked() {
-        for wire in [Wire::Pipe, Wire::Http] {
-            let mut bench = Bench::new();
-            let capabilities = json!({"elicitation": {}, "sampling": {}});
-            let host = bench.host(wire, Revision::R2026_07_28, capabilities);
-            let first = bench.call(&host, "ask", json!({}));
-            let state = first["requestState"].clone();
-            let mut params = json!({"name": "ask", "requestState": state, "inputResponses": {}});
-            assert_eq!(bench.result(&host, "tools/call", params.clone()), first);
-            params["requestState"] = json!("forged");
-            assert_eq!(bench.error(&host, "tools/call", params).0, -32602);
-            let other =
-                json!({"name": "think", "arguments": {"question": "?"}, "requestState": state});
-            assert_eq!(bench.error(&host, "tools/call", other).0, -32602);
-        }
-    }
+/// The answer to a modern host that has not declared what a request needs.
+pub(super) fn lacks(capabilities: &[&str]) -> Fault {
+    let members: Vec<String> =
+        capabilities.iter().map(|capability| format!(r#""{capability}":{{}}"#)).collect();
+    let data = format!(r#"{{"requiredCapabilities":{{{}}}}}"#, members.join(","));
+    let why = format!("This needs client capabilities: {}", capabilities.join(", "));
+    Fault::with_data(code::MISSING_CAPABILITY, &why, &data)
 }

@@ -11,9 +11,10 @@ use mcpx_core::protocol::fault::Fault;
 use mcpx_core::server::{AskId, Config, Endpoint, Event, ExchangeId, Outcome, PeerId};
 use mcpx_core::time::Instant;
 
-use super::count::Count;
 use super::host::Session;
-use super::inquiry::Inquiry;
+use super::inquiry::Pending;
+use super::state::States;
+use super::steps::Walk;
 use super::watch::Listen;
 
 /// Requests that run when we are asked to stop have this long.
@@ -30,16 +31,18 @@ pub struct Demo {
     pub(super) sessions: BTreeMap<PeerId, Session>,
     /// Modern `subscriptions/listen` requests that run.
     pub(super) listens: BTreeMap<ExchangeId, Listen>,
-    /// Calls of `count` that run.
-    pub(super) counts: BTreeMap<ExchangeId, Count>,
+    /// Calls that take their time.
+    pub(super) walks: BTreeMap<ExchangeId, Walk>,
     /// When each of them takes its next step. Not a
-    /// [`Timers`](mcpx_core::time::Timers): a cancelled count shall leave nothing
+    /// [`Timers`](mcpx_core::time::Timers): a cancelled call shall leave nothing
     /// behind.
     pub(super) steps: BTreeSet<(Instant, ExchangeId)>,
-    /// Calls that wait for a legacy host's answer.
-    pub(super) inquiries: BTreeMap<AskId, Inquiry>,
-    /// The same, by the call.
-    pub(super) inquiring: BTreeMap<ExchangeId, AskId>,
+    /// Calls that wait for answers of a legacy host.
+    pub(super) inquiries: BTreeMap<ExchangeId, Pending>,
+    /// Which call each question belongs to.
+    pub(super) asks: BTreeMap<AskId, ExchangeId>,
+    /// Seals what modern hosts keep for us between two calls.
+    pub(super) states: States,
     /// The number in `demo://counter`.
     pub(super) counter: u64,
     /// The moment of the input that is being handled.
@@ -61,16 +64,18 @@ enum Phase {
 }
 
 impl Demo {
-    /// A server whose session ids come from `seed`.
+    /// A server whose session ids and secrets come from `seed`.
     pub fn new(endpoint: Config, seed: [u8; 32]) -> Self {
+        let mut entropy = Entropy::new(seed);
         Self {
-            endpoint: Endpoint::new(endpoint, Entropy::new(seed)),
+            states: States::new(&mut entropy),
+            endpoint: Endpoint::new(endpoint, entropy),
             sessions: BTreeMap::new(),
             listens: BTreeMap::new(),
-            counts: BTreeMap::new(),
+            walks: BTreeMap::new(),
             steps: BTreeSet::new(),
             inquiries: BTreeMap::new(),
-            inquiring: BTreeMap::new(),
+            asks: BTreeMap::new(),
             counter: 0,
             now: Instant::START,
             phase: Phase::Serving,
@@ -94,7 +99,7 @@ impl Demo {
     /// Nobody waits for this request any more.
     fn forget(&mut self, exchange: ExchangeId) {
         self.listens.remove(&exchange);
-        self.stop_counting(exchange);
+        self.stop_walking(exchange);
         self.stop_inquiring(exchange);
     }
 
@@ -134,8 +139,8 @@ impl Demo {
         self.endpoint.drain();
         self.end_listens();
         let fault = Fault::new(code::INTERNAL_ERROR, "The server is stopping");
-        let counting = self.counts.keys().chain(self.inquiring.keys());
-        for exchange in counting.copied().collect::<Vec<_>>() {
+        let running = self.walks.keys().chain(self.inquiries.keys());
+        for exchange in running.copied().collect::<Vec<_>>() {
             self.forget(exchange);
             self.endpoint.respond(exchange, Outcome::Error(&fault.object));
         }

@@ -13,22 +13,29 @@
 //! | `host` | what is known about whoever asks |
 //! | `shapes` | results as the host's revision has them |
 //! | `tools`, `arguments` | the tools, and what they are called with |
-//! | `count` | the tool that takes its time |
-//! | `inquiry` | the tools that ask back |
+//! | `count`, `steps` | the tool that takes its time, and how that is done |
+//! | `ask`, `inquiry` | the tools that ask back, and how that is done |
+//! | `question`, `state` | what hosts can be asked, and what they keep meanwhile |
 //! | `resources`, `watch` | the resources, and who hears of their changes |
 //! | `prompts` | the prompt, and completion |
+//! | `fixtures` | what conformance suites call |
 //!
 //! [`Endpoint`]: mcpx_core::server::Endpoint
 
 mod arguments;
+mod ask;
 mod count;
+mod fixtures;
 mod host;
 mod inquiry;
 mod machine;
 mod prompts;
+mod question;
 mod requests;
 mod resources;
 mod shapes;
+mod state;
+mod steps;
 #[cfg(test)]
 mod testing;
 mod tools;

@@ -1,10 +1,12 @@
 //! The prompt, and completion of what can be filled in.
 
-use mcpx_core::jsonrpc::{self, code, string};
+use mcpx_core::jsonrpc::{code, get, string};
 use mcpx_core::protocol::fault::Fault;
 use mcpx_core::protocol::revision::Revision;
 
-use super::requests::required;
+use super::fixtures;
+use super::machine::Demo;
+use super::requests::{Answer, Call, required};
 use super::resources::TEMPLATE;
 use super::shapes::{self, Since};
 
@@ -20,19 +22,27 @@ const NAMES: &[&str] = &["Ada", "Alan", "Barbara", "Edsger", "Grace"];
 const STYLES: &[&str] = &["formal", "friendly", "pirate"];
 
 pub(super) fn list(revision: Revision) -> String {
-    shapes::list(revision, "prompts", PROMPTS, SINCE)
+    let fixtures = fixtures::prompts();
+    let all = PROMPTS.iter().copied().chain(fixtures.iter().map(String::as_str));
+    shapes::list(revision, "prompts", all, SINCE)
 }
 
-/// The result of `prompts/get`.
-pub(super) fn get(revision: Revision, params: &str) -> Result<String, Fault> {
-    let prompt = required(params, "name")?;
-    if prompt != PROMPT {
-        return Err(unfit(&format!("Unknown prompt: {prompt}")));
+impl Demo {
+    pub(super) fn get_prompt(&mut self, call: &Call<'_>) -> Result<Answer, Fault> {
+        let name = required(call.params, "name")?;
+        let arguments = get(call.params, "arguments").unwrap_or("{}");
+        match fixtures::prompt(&name) {
+            Some(prompt) => prompt.get(self, call, arguments),
+            None if name == PROMPT => greet(call.host.revision, arguments).map(Answer::Now),
+            None => Err(unfit(&format!("Unknown prompt: {name}"))),
+        }
     }
-    let arguments = jsonrpc::get(params, "arguments").unwrap_or("{}");
+}
+
+fn greet(revision: Revision, arguments: &str) -> Result<String, Fault> {
     let name = required(arguments, "name")?;
     let mut wish = format!("Please greet {name}");
-    if let Some(style) = jsonrpc::get(arguments, "style") {
+    if let Some(style) = get(arguments, "style") {
         let style = string(style).ok_or_else(|| unfit("`style` must be a string"))?;
         wish = format!("{wish} in a {style} style");
     }
@@ -47,19 +57,19 @@ pub(super) fn get(revision: Revision, params: &str) -> Result<String, Fault> {
 
 /// The result of `completion/complete`.
 pub(super) fn complete(revision: Revision, params: &str) -> Result<String, Fault> {
-    let part = |name| jsonrpc::get(params, name).unwrap_or_default();
+    let part = |name| get(params, name).unwrap_or_default();
     let (reference, argument) = (part("ref"), part("argument"));
     let (name, begun) = (required(argument, "name")?, required(argument, "value")?);
-    let known = match &*required(reference, "type")? {
-        "ref/prompt" => required(reference, "name")? == PROMPT,
-        "ref/resource" => required(reference, "uri")? == TEMPLATE && name == "name",
-        _ => false,
+    let all = match &*required(reference, "type")? {
+        "ref/prompt" => match (&*required(reference, "name")?, &*name) {
+            (PROMPT, "name") => Some(NAMES),
+            (PROMPT, "style") => Some(STYLES),
+            (prompt, name) => fixtures::complete(prompt, name),
+        },
+        "ref/resource" if required(reference, "uri")? == TEMPLATE && name == "name" => Some(NAMES),
+        _ => None,
     };
-    let all = match &*name {
-        "name" if known => NAMES,
-        "style" if known => STYLES,
-        _ => return Err(unfit("There is nothing of this name to complete")),
-    };
+    let all = all.ok_or_else(|| unfit("There is nothing of this name to complete"))?;
     let fitting: Vec<String> = all
         .iter()
         .filter(|value| value.to_lowercase().starts_with(&begun.to_lowercase()))

@@ -12,7 +12,8 @@ use super::machine::Demo;
 use super::{prompts, resources, shapes, tools};
 
 const INSTRUCTIONS: &str = "A server to try things with: tools that echo, add, count, ask and \
-    think, resources of several kinds, and a prompt. Nothing here has an effect on anything else.";
+    think, resources of several kinds, and a prompt. What is named `test` is there for test \
+    suites. Nothing here has an effect on anything else.";
 
 /// A request, as far as whoever answers it wants to know.
 #[derive(Debug)]
@@ -21,8 +22,11 @@ pub(super) struct Call<'a> {
     /// The legacy session that it belongs to.
     pub(super) peer: Option<PeerId>,
     pub(super) host: Host,
+    pub(super) method: &'a str,
     /// An object; empty if the request has no parameters.
     pub(super) params: &'a str,
+    /// The `Mcp-Param-*` fields that came with it, if it came over HTTP.
+    pub(super) fields: Option<&'a [(String, String)]>,
 }
 
 /// What becomes of a request that is not refused.
@@ -36,12 +40,16 @@ pub(super) enum Answer {
 
 impl Demo {
     pub(super) fn on_request(&mut self, request: &Request<'_>) {
-        match self.answer(request) {
-            Ok(Answer::Now(result)) => {
-                self.endpoint.respond(request.exchange, Outcome::Result(&result));
-            }
+        let outcome = self.answer(request);
+        self.conclude(request.exchange, outcome);
+    }
+
+    /// Answers a request, if that can be done now.
+    pub(super) fn conclude(&mut self, exchange: ExchangeId, outcome: Result<Answer, Fault>) {
+        match outcome {
+            Ok(Answer::Now(result)) => self.endpoint.respond(exchange, Outcome::Result(&result)),
             Ok(Answer::Later) => {}
-            Err(fault) => self.endpoint.respond(request.exchange, Outcome::Error(&fault.object)),
+            Err(fault) => self.endpoint.respond(exchange, Outcome::Error(&fault.object)),
         }
     }
 
@@ -51,16 +59,18 @@ impl Demo {
         if let (method::INITIALIZE, Some(peer)) = (method, request.peer) {
             return self.initialize(peer, params).map(Answer::Now);
         }
-        let host = match request.peer {
-            None => Host::of_request(params)?,
-            Some(peer) => self
+        let host = match (request.peer, request.revision.era()) {
+            (None, Era::Modern) => Host::of_request(params)?,
+            (None, Era::Legacy) => Host::unknown(request.revision),
+            (Some(peer), _) => self
                 .sessions
                 .get(&peer)
                 .map(|session| session.host)
                 .ok_or_else(|| Fault::new(code::INVALID_REQUEST, "Send initialize first"))?,
         };
         let revision = host.revision;
-        let call = Call { exchange: request.exchange, peer: request.peer, host, params };
+        let (exchange, peer, fields) = (request.exchange, request.peer, request.fields.as_deref());
+        let call = Call { exchange, peer, host, method, params, fields };
         let result = match method {
             method::DISCOVER => discover(revision),
             method::LISTEN => return self.listen(&call),
@@ -72,7 +82,7 @@ impl Demo {
             method::SUBSCRIBE => self.subscribe(&call, true)?,
             method::UNSUBSCRIBE => self.subscribe(&call, false)?,
             method::PROMPTS_LIST => one_page(params, || prompts::list(revision))?,
-            method::PROMPTS_GET => prompts::get(revision, params)?,
+            method::PROMPTS_GET => return self.get_prompt(&call),
             method::COMPLETE => prompts::complete(revision, params)?,
             method::SET_LEVEL => self.set_level(&call)?,
             _ => return Err(Fault::method_not_found(method)),
@@ -119,10 +129,10 @@ fn capabilities(revision: Revision) -> &'static str {
     match revision {
         // It could complete, but had no name for that.
         Revision::R2024_11_05 => {
-            r#"{"logging":{},"prompts":{},"resources":{"subscribe":true},"tools":{}}"#
+            r#"{"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true},"tools":{"listChanged":true}}"#
         }
         _ => {
-            r#"{"completions":{},"logging":{},"prompts":{},"resources":{"subscribe":true},"tools":{}}"#
+            r#"{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true},"tools":{"listChanged":true}}"#
         }
     }
 }
@@ -157,6 +167,7 @@ pub(super) fn not_found(revision: Revision, uri: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use mcpx_core::driver::Input;
     use serde_json::json;
 
     use super::super::testing::{Bench, Wire, everywhere};
@@ -214,6 +225,23 @@ mod tests {
     }
 
     #[test]
+    fn a_legacy_request_needs_no_session() {
+        for (field, titled) in [("", false), ("MCP-Protocol-Version: 2025-06-18\r\n", true)] {
+            let mut bench = Bench::new();
+            let conn = bench.connect(1);
+            let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+            let length = body.len();
+            let request = format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{field}Content-Length: {length}\r\n\r\n{body}"
+            );
+            bench.input(Input::Received { conn, bytes: request.as_bytes() });
+            let answer = bench.read_text(conn);
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("inputSchema"));
+            assert_eq!(answer.contains(r#""title":"#), titled, "{answer}");
+        }
+    }
+
+    #[test]
     fn lists_have_one_page() {
         for (wire, revision) in everywhere() {
             let mut bench = Bench::new();
@@ -227,10 +255,8 @@ mod tests {
                 let result = bench.result(&host, method, json!({}));
                 let items = result[name].as_array().unwrap();
                 assert!(!items.is_empty() && result.get("nextCursor").is_none());
-                for item in items {
-                    let titled = item.get("title").is_some();
-                    assert_eq!(titled, revision >= Revision::R2025_06_18, "{method} {revision}");
-                }
+                let titled = items.iter().any(|item| item.get("title").is_some());
+                assert_eq!(titled, revision >= Revision::R2025_06_18, "{method} {revision}");
                 let modern = revision.era() == Era::Modern;
                 assert_eq!(result["resultType"] == "complete", modern);
                 assert_eq!(result["ttlMs"].is_u64() && result["cacheScope"] == "public", modern);

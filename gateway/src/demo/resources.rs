@@ -3,6 +3,7 @@
 use mcpx_core::protocol::fault::Fault;
 use mcpx_core::protocol::revision::Revision;
 
+use super::fixtures::resources as fixtures;
 use super::requests::{not_found, required};
 use super::shapes::{self, STABLE, Since, VOLATILE};
 
@@ -31,14 +32,16 @@ const README_TEXT: &str = "This is the demo server of mcpx.\n\nIt has one of eve
     hosts and gateways can be tried without a server of their own.\n";
 
 /// Two by two pixels of 24 bits, as base64.
-const PIXEL_BLOB: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mN4EKUNRAwQCgAp7gWV+RJsigAAAABJRU5ErkJggg==";
+pub(super) const PIXEL_BLOB: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mN4EKUNRAwQCgAp7gWV+RJsigAAAABJRU5ErkJggg==";
 
 pub(super) fn list(revision: Revision) -> String {
-    shapes::list(revision, "resources", RESOURCES, SINCE)
+    let all = RESOURCES.iter().chain(fixtures::RESOURCES).copied();
+    shapes::list(revision, "resources", all, SINCE)
 }
 
 pub(super) fn templates(revision: Revision) -> String {
-    shapes::list(revision, "resourceTemplates", TEMPLATES, SINCE)
+    let all = TEMPLATES.iter().chain(fixtures::TEMPLATES).copied();
+    shapes::list(revision, "resourceTemplates", all, SINCE)
 }
 
 /// The result of `resources/read`, while `demo://counter` is at `counter`.
@@ -50,8 +53,11 @@ pub(super) fn read(revision: Revision, params: &str, counter: u64) -> Result<Str
         PIXEL => (format!(r#""mimeType":"image/png","blob":"{PIXEL_BLOB}""#), STABLE),
         COUNTER => (text(&counter.to_string()), VOLATILE),
         uri => {
-            let name = greeted(uri).ok_or_else(|| not_found(revision, uri))?;
-            (text(&format!("Hello, {name}!")), STABLE)
+            let content = match greeted(uri) {
+                Some(name) => Some(text(&format!("Hello, {name}!"))),
+                None => fixtures::read(uri),
+            };
+            (content.ok_or_else(|| not_found(revision, uri))?, STABLE)
         }
     };
     let uri = shapes::quoted(&uri);
@@ -60,12 +66,20 @@ pub(super) fn read(revision: Revision, params: &str, counter: u64) -> Result<Str
 
 /// Whether there is such a resource.
 pub(super) fn exists(uri: &str) -> bool {
-    matches!(uri, README | PIXEL | COUNTER) || greeted(uri).is_some()
+    matches!(uri, README | PIXEL | COUNTER)
+        || greeted(uri).is_some()
+        || fixtures::read(uri).is_some()
 }
 
 /// The name in a URI that is made from the template.
 fn greeted(uri: &str) -> Option<String> {
-    let raw = uri.strip_prefix(GREETING)?;
+    expanded(uri, GREETING, "")
+}
+
+/// The variable in a URI that is made from a template with one, which stands
+/// between `before` and `after`.
+pub(super) fn expanded(uri: &str, before: &str, after: &str) -> Option<String> {
+    let raw = uri.strip_prefix(before)?.strip_suffix(after)?;
     // A simple expansion leaves only unreserved characters as they are
     // (RFC 6570 section 3.2.2); we also take others that cannot be mistaken.
     if raw.is_empty() || raw.contains(['/', '?', '#']) {

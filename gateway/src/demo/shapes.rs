@@ -34,10 +34,12 @@ pub(super) fn cacheable(revision: Revision, members: &str, ttl_ms: u32) -> Strin
     }
 }
 
-/// A modern result that asks for more before the request can be answered.
-pub(super) fn input_required(requests: &str, state: &str) -> String {
-    let state = quoted(state);
-    finish("input_required", &format!(r#""inputRequests":{requests},"requestState":{state}"#))
+/// A modern result that asks for more before the request can be answered:
+/// requests by their keys, without the braces around them.
+pub(super) fn input_required(requests: &str, state: Option<&str>) -> String {
+    let state = state.map(|state| format!(r#","requestState":{}"#, quoted(state)));
+    let state = state.unwrap_or_default();
+    finish("input_required", &format!(r#""inputRequests":{{{requests}}}{state}"#))
 }
 
 fn finish(result_type: &str, members: &str) -> String {
@@ -47,8 +49,13 @@ fn finish(result_type: &str, members: &str) -> String {
 }
 
 /// The result of a list that has one page and never changes.
-pub(super) fn list(revision: Revision, name: &str, items: &[&str], since: &Since) -> String {
-    let items: Vec<String> = items.iter().map(|item| project(revision, item, since)).collect();
+pub(super) fn list<'a>(
+    revision: Revision,
+    name: &str,
+    items: impl IntoIterator<Item = &'a str>,
+    since: &Since,
+) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| project(revision, item, since)).collect();
     cacheable(revision, &format!(r#""{name}":[{}]"#, items.join(",")), STABLE)
 }
 
@@ -61,20 +68,25 @@ fn project(revision: Revision, item: &str, since: &Since) -> String {
     })
 }
 
+/// The result of a tool: these blocks of content, as raw JSON.
+pub(super) fn content(revision: Revision, blocks: &str) -> String {
+    complete(revision, &format!(r#""content":[{blocks}]"#))
+}
+
 /// The result of a tool: one text.
 pub(super) fn text(revision: Revision, text: &str) -> String {
-    complete(revision, &content(text))
+    complete(revision, &worded(text))
 }
 
 /// The result of a tool that has failed, in words for the model.
 pub(super) fn failure(revision: Revision, why: &str) -> String {
-    complete(revision, &(content(why) + r#","isError":true"#))
+    complete(revision, &(worded(why) + r#","isError":true"#))
 }
 
 /// The result of a tool in words and as an object, which early revisions
 /// do not know.
 pub(super) fn structured(revision: Revision, text: &str, object: &str) -> String {
-    let mut members = content(text);
+    let mut members = worded(text);
     if revision >= Revision::R2025_06_18 {
         members += r#","structuredContent":"#;
         members += object;
@@ -82,7 +94,7 @@ pub(super) fn structured(revision: Revision, text: &str, object: &str) -> String
     complete(revision, &members)
 }
 
-fn content(text: &str) -> String {
+fn worded(text: &str) -> String {
     let mut members = String::with_capacity(text.len() + 40);
     members += r#""content":[{"type":"text","text":"#;
     quote(text, &mut members);
@@ -121,7 +133,7 @@ mod tests {
     #[test]
     fn members_appear_with_their_revision() {
         let since = [("b", Revision::R2025_06_18), ("c", Revision::R2025_11_25)];
-        let listed = |revision| list(revision, "x", &[r#"{"a":1,"b":2,"c":3}"#, "{}"], &since);
+        let listed = |revision| list(revision, "x", [r#"{"a":1,"b":2,"c":3}"#, "{}"], &since);
         assert_eq!(listed(Revision::R2025_03_26), r#"{"x":[{"a":1},{}]}"#);
         assert_eq!(listed(Revision::R2025_06_18), r#"{"x":[{"a":1,"b":2},{}]}"#);
         assert_eq!(listed(Revision::R2025_11_25), r#"{"x":[{"a":1,"b":2,"c":3},{}]}"#);

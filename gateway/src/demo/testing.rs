@@ -7,7 +7,7 @@ use mcpx_core::driver::{Action, ConnId, Input, ListenerId, Machine};
 use mcpx_core::protocol::meta;
 use mcpx_core::protocol::origin::OriginRules;
 use mcpx_core::protocol::revision::{Era, Revision};
-use mcpx_core::server::{Config, Limits, Listener};
+use mcpx_core::server::{Config, Listener};
 use mcpx_core::time::Instant;
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ pub(super) struct Host {
     /// Its pipe, or the last connection of its session.
     pub(super) conn: ConnId,
     session: Option<String>,
+    /// HTTP fields that go with each request besides.
+    pub(super) fields: Vec<(&'static str, &'static str)>,
 }
 
 /// Every wire with every revision.
@@ -48,8 +50,7 @@ impl Bench {
         let rules = OriginRules::new("127.0.0.1:1", None, None).unwrap();
         let config = Config {
             listeners: vec![Listener::Stdio, Listener::Http(rules), Listener::Ndjson],
-            path: "/mcp".into(),
-            limits: Limits::default(),
+            ..Config::default()
         };
         Self { demo: Demo::new(config, [7; 32]), now: Instant::from_micros(1), conns: 0, ids: 0 }
     }
@@ -88,7 +89,8 @@ impl Bench {
     /// A host with these capabilities, ready to send requests.
     pub(super) fn host(&mut self, wire: Wire, revision: Revision, capabilities: Value) -> Host {
         let conn = self.connect(if wire == Wire::Http { 1 } else { 2 });
-        let mut host = Host { wire, revision, capabilities, conn, session: None };
+        let mut host =
+            Host { wire, revision, capabilities, conn, session: None, fields: Vec::new() };
         if revision.era() == Era::Legacy {
             let result = self.initialize(&mut host, revision.as_str());
             assert_eq!(result["protocolVersion"], revision.as_str());
@@ -138,6 +140,9 @@ impl Bench {
             if let Some(name) = name.or(message["params"]["uri"].as_str()) {
                 field("Mcp-Name", name);
             }
+        }
+        for (name, value) in &host.fields {
+            field(name, value);
         }
         let request = head + "\r\n" + &body;
         self.input(Input::Received { conn, bytes: request.as_bytes() });
@@ -206,6 +211,47 @@ impl Bench {
         let mut answer = self.request(host, method, params).pop().unwrap();
         let code = answer["error"]["code"].as_i64();
         (code.unwrap_or_else(|| panic!("{method}: {answer}")), answer["error"]["data"].take())
+    }
+
+    /// A request that asks back, whose questions are answered by their methods.
+    /// Gives the last message and the questions.
+    pub(super) fn converse(
+        &mut self,
+        host: &Host,
+        method: &str,
+        mut params: Value,
+        answer: impl Fn(&str) -> Value,
+    ) -> (Value, Vec<Value>) {
+        let mut asked = Vec::new();
+        let mut conn = self.start(host, method, params.clone());
+        for _ in 0..9 {
+            let messages = self.read(conn);
+            if let Some(Value::Object(questions)) = messages[0]["result"].get("inputRequests") {
+                assert_eq!(messages[0]["result"]["resultType"], "input_required");
+                assert!(messages[0]["result"].get("ttlMs").is_none());
+                params["inputResponses"] = json!({"other": 1});
+                for (key, question) in questions {
+                    asked.push(question.clone());
+                    let answer = answer(question["method"].as_str().unwrap());
+                    params["inputResponses"][key] = answer;
+                }
+                params.as_object_mut().unwrap().remove("requestState");
+                if let Some(state) = messages[0]["result"].get("requestState") {
+                    params["requestState"] = state.clone();
+                }
+                conn = self.start(host, method, params.clone());
+                continue;
+            }
+            for message in messages {
+                let Some(method) = message["method"].as_str() else {
+                    return (message, asked);
+                };
+                let answer = answer(method);
+                self.send(host, &json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}));
+                asked.push(message);
+            }
+        }
+        panic!("{asked:?}");
     }
 
     pub(super) fn call(&mut self, host: &Host, tool: &str, arguments: Value) -> Value {

@@ -5,7 +5,8 @@ use mcpx_core::protocol::fault::Fault;
 use mcpx_core::protocol::revision::Revision;
 
 use super::arguments::{Arguments, Unfit, sum};
-use super::inquiry::Question;
+use super::ask::{Ask, Think};
+use super::fixtures;
 use super::machine::Demo;
 use super::requests::{Answer, Call, required};
 use super::shapes::{self, Since};
@@ -30,7 +31,9 @@ const SINCE: &Since = &[
 ];
 
 pub(super) fn list(revision: Revision) -> String {
-    shapes::list(revision, "tools", TOOLS, SINCE)
+    let fixtures = fixtures::tools(revision);
+    let all = TOOLS.iter().copied().chain(fixtures.iter().map(String::as_str));
+    shapes::list(revision, "tools", all, SINCE)
 }
 
 /// Why a tool did not even begin.
@@ -87,15 +90,18 @@ impl Demo {
                 shapes::text(revision, &format!("The counter is at {}", self.counter))
             }
             "count" => return Ok(self.count(call, given)?),
-            "ask" => return Ok(self.inquire(call, Question::Name)?),
+            "ask" => return Ok(self.inquire(call, Box::new(Ask))?),
             "think" => {
                 let question = given.text("question")?.into_owned();
-                return Ok(self.inquire(call, Question::Thought(question))?);
+                return Ok(self.inquire(call, Box::new(Think(question)))?);
             }
-            _ => {
-                let why = format!("Unknown tool: {name}");
-                return Err(Fault::new(code::INVALID_PARAMS, &why).into());
-            }
+            _ => match fixtures::tool(revision, name) {
+                Some(tool) => return tool.call(self, call, given),
+                None => {
+                    let why = format!("Unknown tool: {name}");
+                    return Err(Fault::new(code::INVALID_PARAMS, &why).into());
+                }
+            },
         };
         Ok(Answer::Now(result))
     }
@@ -126,7 +132,8 @@ mod tests {
                 .iter()
                 .map(|tool| tool["name"].as_str().unwrap())
                 .collect();
-            assert_eq!(names, ["echo", "add", "count", "big", "ask", "think", "touch"]);
+            assert_eq!(names[..7], ["echo", "add", "count", "big", "ask", "think", "touch"]);
+            assert!(names[7..].iter().all(|name| name.contains("test_") || name.contains("_tool")));
             let add = &result["tools"][1];
             assert_eq!(add["inputSchema"]["type"], "object");
             assert_eq!(add.get("annotations").is_some(), revision >= Revision::R2025_03_26);

@@ -16,6 +16,32 @@ use super::shapes;
 pub(super) struct Listen {
     /// Whether its filter has `demo://counter`.
     watches: bool,
+    /// The lists whose changes it has.
+    lists: Vec<List>,
+}
+
+/// A list that can be said to change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum List {
+    Tools,
+    Prompts,
+}
+
+impl List {
+    /// Its member in a filter.
+    fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "toolsListChanged",
+            Self::Prompts => "promptsListChanged",
+        }
+    }
+
+    fn notification(self) -> &'static str {
+        match self {
+            Self::Tools => method::TOOLS_CHANGED,
+            Self::Prompts => method::PROMPTS_CHANGED,
+        }
+    }
 }
 
 impl Demo {
@@ -44,19 +70,23 @@ impl Demo {
         if !wanted.starts_with('[') {
             return Err(unfit("`resourceSubscriptions` must be an array"));
         }
-        let (mut honoured, mut watches) = (Vec::new(), false);
+        let (mut uris, mut watches) = (Vec::new(), false);
         for raw in elements(wanted) {
             let uri = string(raw).ok_or_else(|| unfit("A resource is named by a string"))?;
             if resources::exists(&uri) {
-                honoured.push(raw);
+                uris.push(raw);
                 watches |= uri == COUNTER;
             }
         }
-        // Our lists never change: those parts of the filter are not honoured.
-        let honoured = match honoured.as_slice() {
-            [] => String::new(),
-            some => format!(r#""resourceSubscriptions":[{}]"#, some.join(",")),
-        };
+        let mut lists = vec![List::Tools, List::Prompts];
+        lists.retain(|list| get(filter, list.member()) == Some("true"));
+        // The list of resources never changes: that part is not honoured.
+        let mut honoured: Vec<String> =
+            lists.iter().map(|list| format!(r#""{}":true"#, list.member())).collect();
+        if !uris.is_empty() {
+            honoured.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+        }
+        let honoured = honoured.join(",");
         let subscription = self.subscription(call.exchange);
         let params = format!(r#"{{{subscription},"notifications":{{{honoured}}}}}"#);
         let route = Route::Exchange(call.exchange);
@@ -64,7 +94,7 @@ impl Demo {
             let why = "Listening needs an event stream: accept text/event-stream";
             return Err(Fault::new(code::INVALID_REQUEST, why));
         }
-        self.listens.insert(call.exchange, Listen { watches });
+        self.listens.insert(call.exchange, Listen { watches, lists });
         Ok(Answer::Later)
     }
 
@@ -80,6 +110,17 @@ impl Demo {
             let params = format!(r#"{{{subscription},"uri":"{COUNTER}"}}"#);
             let route = Route::Exchange(exchange);
             self.endpoint.notify(route, method::RESOURCE_UPDATED, Some(&params));
+        }
+    }
+
+    /// Tells everybody who wants to know that a list has changed.
+    pub(super) fn announce(&mut self, list: List) {
+        for &peer in self.sessions.keys() {
+            self.endpoint.notify(Route::Peer(peer), list.notification(), None);
+        }
+        for (&exchange, _) in self.listens.iter().filter(|(_, it)| it.lists.contains(&list)) {
+            let params = format!("{{{}}}", self.subscription(exchange));
+            self.endpoint.notify(Route::Exchange(exchange), list.notification(), Some(&params));
         }
     }
 
@@ -150,7 +191,10 @@ mod tests {
             assert_eq!(heard.len(), 1);
             assert_eq!(heard[0]["method"], "notifications/subscriptions/acknowledged");
             assert_eq!(heard[0]["params"]["_meta"], json!({meta::SUBSCRIPTION_ID: id}));
-            let honoured = json!({"resourceSubscriptions": [COUNTER, "demo://readme"]});
+            let honoured = json!({
+                "toolsListChanged": true,
+                "resourceSubscriptions": [COUNTER, "demo://readme"],
+            });
             assert_eq!(heard[0]["params"]["notifications"], honoured);
 
             let toucher = bench.host(Wire::Pipe, Revision::R2026_07_28, json!({}));

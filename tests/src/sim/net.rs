@@ -38,7 +38,7 @@ fn limits() -> server::Limits {
 }
 
 fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
-    server::Config { listeners, path: "/mcp".into(), limits: limits() }
+    server::Config { listeners, limits: limits(), ..server::Config::default() }
 }
 
 fn http(bind: &str) -> server::Listener {

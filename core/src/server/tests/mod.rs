@@ -1,5 +1,10 @@
 //! The endpoint as hosts see it, byte for byte, without a runtime.
 
+mod batch;
+mod rows;
+mod session;
+mod stateless;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,6 +15,7 @@ use super::{Config, Endpoint, Event, ExchangeId, Limits, Listener, Outcome, Peer
 use crate::driver::{Action, ConnId, ListenerId};
 use crate::entropy::Entropy;
 use crate::protocol::origin::OriginRules;
+use crate::protocol::revision::Revision;
 use crate::time::Instant;
 
 /// An endpoint with an HTTP and an NDJSON listener, whose requests are kept
@@ -26,7 +32,7 @@ struct World {
     sent: BTreeMap<ConnId, String>,
 }
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"h","version":"1"}}}"#;
 const INITIALIZED: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -48,8 +54,8 @@ impl World {
         let rules = OriginRules::new("127.0.0.1:8808", None, None).unwrap();
         let config = Config {
             listeners: Vec::from([Listener::Http(rules), Listener::Ndjson]),
-            path: "/mcp".into(),
             limits: Limits { message_bytes: 4096, ..Limits::default() },
+            ..Config::default()
         };
         Self {
             endpoint: Endpoint::new(config, Entropy::new([3; 32])),
@@ -71,8 +77,12 @@ impl World {
         conn
     }
 
-    fn say(&mut self, conn: ConnId, bytes: &str) {
-        let mut input = bytes.as_bytes();
+    fn say(&mut self, conn: ConnId, text: &str) {
+        self.say_bytes(conn, text.as_bytes());
+    }
+
+    fn say_bytes(&mut self, conn: ConnId, bytes: &[u8]) {
+        let mut input = bytes;
         self.endpoint.at(self.now);
         while let Some(event) = self.endpoint.receive(conn, &mut input) {
             keep(event, &mut self.requests, &mut self.cancelled, &mut self.ended);
@@ -208,7 +218,6 @@ fn refusals_come_in_the_order_of_the_rules() {
             400,
             -32022,
         ),
-        (post("", r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#), 400, -32600),
         (
             post("Mcp-Session-Id: none\r\n", r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#),
             404,
@@ -267,6 +276,52 @@ fn a_response_becomes_a_stream_when_it_has_to() {
     // And the connection is free again.
     world.say(conn, &post(&fields, &body));
     assert_eq!(world.requests.len(), 1);
+}
+
+#[test]
+fn a_result_comes_as_the_host_likes_it_best() {
+    let (fields, body) = modern("tools/list", 1);
+    for (accept, streams) in [
+        ("application/json, text/event-stream", false),
+        ("text/event-stream, application/json", true),
+        ("text/event-stream;q=0.5, application/json", false),
+        ("application/json;q=0.5, text/event-stream", true),
+        ("application/json;q=0, text/*", true),
+        ("text/event-stream", true),
+        ("application/json", false),
+        ("*/*", false),
+    ] {
+        for outcome in [Outcome::Result("{}"), Outcome::Error(r#"{"code":-32601,"message":""}"#)] {
+            let mut world = World::new();
+            let conn = world.connect(0);
+            let likes = post(&fields, &body)
+                .replace("application/json, text/event-stream\r\n", &format!("{accept}\r\n"));
+            world.say(conn, &likes);
+            let (exchange, ..) = world.requests.remove(0);
+            world.respond(exchange, outcome);
+            let answer = world.take(conn);
+            let streamed = answer.contains("Content-Type: text/event-stream");
+            let expected = streams && outcome == Outcome::Result("{}");
+            assert_eq!(streamed, expected, "{accept}");
+            assert_eq!(answer.starts_with("HTTP/1.1 404"), outcome != Outcome::Result("{}"));
+        }
+    }
+}
+
+#[test]
+fn a_session_streams_a_result_that_can_be_taken_up_again() {
+    let mut world = World::new();
+    let (_, fields) = world.session();
+    let conn = world.connect(0);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let request = post(&fields, ping)
+        .replace("application/json, text/event-stream\r\n", "text/event-stream\r\n");
+    world.say(conn, &request);
+    let answer = world.take(conn);
+    let id = answer.lines().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    assert!(answer.contains(r#""result":{}"#) && answer.ends_with("0\r\n\r\n"));
+    let (_, again) = resume(&mut world, &fields, id);
+    assert!(again.contains(r#""result":{}"#));
 }
 
 #[test]
@@ -352,7 +407,7 @@ fn a_refused_initialize_leaves_nothing() {
     world.respond(exchange, Outcome::Error(r#"{"code":-32603,"message":"no"}"#));
     let answer = world.take(conn);
     assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains("Mcp-Session-Id"));
-    assert!(world.endpoint.peers.is_empty() && world.endpoint.tokens.is_empty());
+    assert!(world.endpoint.peers.is_empty());
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The gateway between scripted hosts and a scripted server, without a runtime.
 
+mod revisions;
+mod shared;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,6 +15,7 @@ use crate::driver::{
     Action, CloseReason, Command, ConnId, ExitStatus, Input, ListenerId, Machine, Signal,
 };
 use crate::jsonrpc::{get, get_path};
+use crate::protocol::origin::OriginRules;
 use crate::server;
 use crate::time::Instant;
 use crate::wire::http1::Url;
@@ -45,13 +49,13 @@ impl World {
     }
 
     fn before(place: Place) -> Self {
+        let rules = OriginRules::new("127.0.0.1:8808", None, None).unwrap();
         let config = Config {
             name: "server".into(),
             place,
             endpoint: server::Config {
-                listeners: Vec::from([server::Listener::Ndjson]),
-                path: "/mcp".into(),
-                limits: server::Limits::default(),
+                listeners: Vec::from([server::Listener::Ndjson, server::Listener::Http(rules)]),
+                ..server::Config::default()
             },
             upstream: crate::client::Limits::default(),
             limits: Limits::default(),
@@ -121,7 +125,7 @@ impl World {
     /// A host with a legacy session, and its server.
     fn session(&mut self) -> (ConnId, ConnId) {
         let host = self.host();
-        self.say(host, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#);
+        self.say(host, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{},"elicitation":{}},"clientInfo":{"name":"h","version":"1"}}}"#);
         let server = *self.spawned.last().unwrap();
         let id = id_of(&self.hear(server));
         self.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"s","version":"9"}}}}}}"#));

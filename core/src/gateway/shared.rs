@@ -1,0 +1,187 @@
+//! The connection that legacy requests without a session share (requirements
+//! D3 and D7).
+//!
+//! We begin it ourselves, for nobody in particular: it declares no capabilities
+//! of a host, so that the server has nothing to ask. It is kept while it is
+//! used; when it has died, the next request begins another.
+
+use alloc::collections::VecDeque;
+
+use super::machine::{Call, CallKind, Gateway};
+use super::servers::refused_handshake;
+use crate::client::UpstreamId;
+use crate::jsonrpc::{Message, code, get, string};
+use crate::protocol::fault::Fault;
+use crate::protocol::revision::Revision;
+use crate::protocol::{meta, method};
+use crate::server::{ExchangeId, Outcome, Request};
+use crate::time::Instant;
+
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    state: State,
+    /// Requests that came before it was ready.
+    waiting: VecDeque<Request<'static>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    /// There is none.
+    #[default]
+    Absent,
+    /// `initialize` is sent, and has until then.
+    Opening(UpstreamId, Instant),
+    /// Last used then.
+    Open(UpstreamId, Instant),
+}
+
+impl Shared {
+    /// The end has begun: nobody waits for it any more.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A request that waited is no longer wanted.
+    pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
+        self.waiting.retain(|request| request.exchange != exchange);
+    }
+}
+
+impl Gateway {
+    /// A legacy request of a host that has no session.
+    pub(super) fn on_stateless_request(&mut self, request: Request<'_>) {
+        match self.shared.state {
+            State::Open(id, _) => self.relay_stateless(id, &request),
+            State::Opening(..) => self.wait_for_shared(request),
+            State::Absent if self.links.len() >= self.config.limits.servers => {
+                self.too_many_servers(request.exchange);
+            }
+            State::Absent => {
+                self.wait_for_shared(request);
+                self.open_shared();
+            }
+        }
+    }
+
+    fn wait_for_shared(&mut self, request: Request<'_>) {
+        if self.shared.waiting.len() >= self.config.limits.waiting {
+            return self.too_many_waiting(request.exchange);
+        }
+        self.shared.waiting.push_back(request.into_owned());
+    }
+
+    fn relay_stateless(&mut self, id: UpstreamId, request: &Request<'_>) {
+        self.shared.state = State::Open(id, self.now);
+        let kind = CallKind::Relay { exchange: request.exchange, logs: false };
+        self.relay_legacy(id, request, kind);
+    }
+
+    fn open_shared(&mut self) {
+        let id = self.add_link(None);
+        let params = alloc::format!(
+            r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{}}}"#,
+            Revision::NEWEST_LEGACY,
+            meta::IDENTITY
+        );
+        let now = self.now;
+        if let Some(link) = self.links.get_mut(&id) {
+            let method = method::INITIALIZE;
+            let request = link.upstream.request(&mut self.wires, method, Some(&params), &[]);
+            link.calls.insert(request, Call::ours(CallKind::Open, now));
+        }
+        self.shared.state = State::Opening(id, now + self.config.limits.handshake);
+        self.touch(id);
+    }
+
+    /// The server has answered our `initialize`.
+    pub(super) fn on_shared_opened(&mut self, id: UpstreamId, message: &Message<'_>) {
+        if !matches!(self.shared.state, State::Opening(opening, _) if opening == id) {
+            return;
+        }
+        let Some(result) = message.result() else {
+            let error = message.error().unwrap_or("{}");
+            let name = &self.config.name;
+            let fault = refused_handshake(name, error).unwrap_or_else(|| {
+                let why = alloc::format!("{name}: it refuses initialize");
+                Fault::with_data(code::INTERNAL_ERROR, &why, error)
+            });
+            return self.give_up_shared(&fault);
+        };
+        let agreed = get(result, "protocolVersion").and_then(string);
+        let revision = agreed.as_deref().and_then(Revision::parse_legacy);
+        let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
+            let fault = self.unknown_version();
+            return self.give_up_shared(&fault);
+        };
+        link.upstream.speak(revision);
+        link.upstream.notify(&mut self.wires, method::INITIALIZED, None);
+        self.shared.state = State::Open(id, self.now);
+        for request in core::mem::take(&mut self.shared.waiting) {
+            self.relay_stateless(id, &request);
+        }
+    }
+
+    /// Our `initialize` will not be answered.
+    pub(super) fn on_shared_failure(&mut self, id: UpstreamId, why: &str) {
+        if matches!(self.shared.state, State::Opening(opening, _) if opening == id) {
+            let why = alloc::format!("{}: {why}", self.config.name);
+            self.give_up_shared(&Fault::new(code::INTERNAL_ERROR, &why));
+        }
+    }
+
+    /// A connection has ended. The next request begins another.
+    pub(super) fn on_shared_ended(&mut self, id: UpstreamId) {
+        if matches!(self.shared.state, State::Open(open, _) if open == id) {
+            self.shared.state = State::Absent;
+        }
+    }
+
+    fn give_up_shared(&mut self, fault: &Fault) {
+        if let State::Opening(id, _) = core::mem::take(&mut self.shared.state) {
+            self.stop_link(id);
+        }
+        for request in core::mem::take(&mut self.shared.waiting) {
+            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+        }
+    }
+
+    /// When [`check_shared`](Self::check_shared) is due.
+    pub(super) fn shared_deadline(&self) -> Option<Instant> {
+        match self.shared.state {
+            State::Absent => None,
+            State::Opening(_, until) => Some(until),
+            State::Open(_, used) => Some(used + self.config.limits.shared_idle),
+        }
+    }
+
+    /// Gives up a handshake that takes too long, and ends what nobody uses.
+    pub(super) fn check_shared(&mut self) {
+        if self.shared_deadline().is_none_or(|at| at > self.now) {
+            return;
+        }
+        match self.shared.state {
+            State::Absent => {}
+            State::Opening(id, _) => self.on_shared_failure(id, "it does not answer"),
+            State::Open(id, _) => {
+                if self.links.get(&id).is_some_and(|link| !link.calls.is_empty()) {
+                    self.shared.state = State::Open(id, self.now);
+                    return;
+                }
+                self.shared.state = State::Absent;
+                self.stop_link(id);
+            }
+        }
+    }
+
+    pub(super) fn unknown_version(&self) -> Fault {
+        let name = &self.config.name;
+        let why = alloc::format!("{name}: it answered initialize with an unknown protocolVersion");
+        Fault::new(code::INTERNAL_ERROR, &why)
+    }
+
+    pub(super) fn too_many_waiting(&mut self, exchange: ExchangeId) {
+        let why = alloc::format!("{}: too many requests wait for it to start", self.config.name);
+        let fault = Fault::new(code::INTERNAL_ERROR, &why);
+        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+    }
+}
