@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use super::upstream::RequestId;
 use crate::time::Instant;
-use crate::wire::http1::{self, ResponseHead, ResponseReader};
+use crate::wire::http1::{self, Framing, ResponseHead, ResponseReader};
 use crate::wire::sse;
+use crate::wire::texts::Splitter;
 
 /// A connection.
 #[derive(Debug)]
@@ -82,6 +83,8 @@ pub(super) enum Body {
     Awaited,
     /// A JSON document.
     Json(Vec<u8>),
+    /// JSON documents, as they come.
+    Texts(Texts),
     /// An event stream.
     Events(Events),
     /// Nothing that we read.
@@ -95,6 +98,32 @@ pub(super) struct Events {
     pub(super) rest: Vec<u8>,
     /// How much of `rest` has been read.
     pub(super) read: usize,
+}
+
+/// JSON documents one after another, and what is not read yet.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    splitter: Splitter,
+    pub(super) rest: Vec<u8>,
+    read: usize,
+    /// How far the splitter has come.
+    seen: usize,
+}
+
+impl Texts {
+    /// The next document that is complete.
+    pub(super) fn next(&mut self) -> Option<&[u8]> {
+        let start = self.read;
+        let Some(n) = self.splitter.feed(self.rest.get(self.seen..)?) else {
+            self.rest.drain(..start);
+            self.read = 0;
+            self.seen = self.rest.len();
+            return None;
+        };
+        self.seen += n;
+        self.read = self.seen;
+        self.rest.get(start..self.read)
+    }
 }
 
 impl Job {
@@ -121,6 +150,9 @@ impl Job {
                 read: 0,
             }),
             202 | 204 => Body::Ignored,
+            200 if matches!(head.framing, Framing::Chunked | Framing::Eof) => {
+                Body::Texts(Texts::default())
+            }
             // Not only application/json: errors come with any type.
             _ => Body::Json(Vec::new()),
         };

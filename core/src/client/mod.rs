@@ -11,7 +11,8 @@
 //! | `upstream` | one server, whatever carries it |
 //! | `wires` | the connections of all upstreams |
 //! | `process` | a child process: start, lines, diagnosis, end |
-//! | `http` | requests to a URL, their responses and streams |
+//! | `http` | a URL: requests, the session, connections and their ends |
+//! | `response` | what comes back from a URL |
 //! | `lane` | one HTTP connection and the response on it |
 //! | [`oneshot`] | one visit to a server: connect, do some things, leave |
 
@@ -20,6 +21,7 @@ mod lane;
 mod limits;
 pub mod oneshot;
 mod process;
+mod response;
 mod upstream;
 mod wires;
 

@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use core::fmt;
+use core::time::Duration;
 
 use super::http::Http;
 use super::limits::Limits;
@@ -49,6 +50,14 @@ pub enum Event<'a> {
         request: RequestId,
         /// The answer.
         message: Message<'a>,
+    },
+    /// The server has ended its response before the answer: it is asked again for
+    /// the rest of it after a while (2025-11-25, SSE-06).
+    Parted {
+        /// The request.
+        request: RequestId,
+        /// After how long.
+        wait: Duration,
     },
     /// A request will not be answered.
     Failed {
@@ -189,6 +198,7 @@ impl Event<'_> {
                 Event::Notification { message: message.into_owned(), during }
             }
             Event::Failed { request, failure } => Event::Failed { request, failure },
+            Event::Parted { request, wait } => Event::Parted { request, wait },
             Event::Ended { failure } => Event::Ended { failure },
         }
     }

@@ -61,11 +61,11 @@ pub(super) fn modern_result(result: &str) -> String {
     with(&result, "resultType", r#""complete""#)
 }
 
-/// `initialize` for the server.
+/// `initialize` for the server. Nothing of ours in its `_meta`: some servers take
+/// whoever sends any for a modern host.
 pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
-    let theirs = params.and_then(|params| get(params, "clientInfo"));
-    let edits = [(meta::VIA_CLIENT, theirs), (meta::PROGRESS_TOKEN, token)];
-    let params = with(&with_meta(params, &edits), "clientInfo", meta::IDENTITY);
+    let params = with_meta(params, &[(meta::PROGRESS_TOKEN, token)]);
+    let params = with(&params, "clientInfo", meta::IDENTITY);
     // A version that no legacy server can mean is answered as by one (VER-02):
     // with the newest of them.
     let wanted = get(&params, "protocolVersion").and_then(string);

@@ -1,6 +1,7 @@
 //! What the server answers, asks and tells, on its way to a host.
 
 use alloc::string::{String, ToString};
+use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
@@ -18,6 +19,7 @@ impl Gateway {
     pub(super) fn on_server_event(&mut self, id: UpstreamId, event: Event<'_>) {
         match event {
             Event::Answer { request, message } => self.on_answer(id, request, &message),
+            Event::Parted { request, wait } => self.on_parted(id, request, wait),
             Event::Failed { request, failure } => self.on_failure(id, request, &failure),
             Event::Request { message, during } => self.on_request(id, &message, during),
             Event::Notification { message, during } => self.on_server_notice(id, &message, during),
@@ -31,6 +33,15 @@ impl Gateway {
             self.routes.remove(&exchange);
         }
         Some(call)
+    }
+
+    /// A server that wants to be polled for an answer has reasons that hold for the
+    /// way to the host as well.
+    fn on_parted(&mut self, id: UpstreamId, request: RequestId, wait: Duration) {
+        let call = self.links.get(&id).and_then(|link| link.calls.get(&request));
+        if let Some(exchange) = call.and_then(|call| call.kind.exchange()) {
+            self.endpoint.part(exchange, wait);
+        }
     }
 
     fn on_answer(&mut self, id: UpstreamId, request: RequestId, message: &Message<'_>) {
@@ -330,7 +341,9 @@ impl Gateway {
         let Some(link) = self.links.get(&id) else { return };
         let tagged = params.and_then(meta::of).and_then(|m| get(m, meta::SUBSCRIPTION_ID));
         if let Some(tagged) = tagged {
-            let call = tagged.parse().ok().and_then(|n| link.calls.get(&RequestId(n)));
+            // Some servers make a string of our number.
+            let number = tagged.trim_matches('"').parse().ok();
+            let call = number.and_then(|n| link.calls.get(&RequestId(n)));
             let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
             let exchange = *exchange;
             let theirs = String::from(self.endpoint.id_of(exchange).unwrap_or("null"));

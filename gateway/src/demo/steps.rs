@@ -65,6 +65,11 @@ impl Voice<'_> {
         self.endpoint.notify(Route::Exchange(self.exchange), method::PROGRESS, Some(&params));
     }
 
+    /// Lets go of the host's connection, if it can come back for the answer.
+    pub(super) fn part(&mut self) {
+        self.endpoint.part(self.exchange, Duration::ZERO);
+    }
+
     /// Logs for information, if the host wants to hear of that.
     pub(super) fn log(&mut self, logger: &str, message: &str) {
         if !self.host.hears(Level::Info) {

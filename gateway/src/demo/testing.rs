@@ -172,10 +172,19 @@ impl Bench {
         if host.wire == Wire::Pipe {
             return host.conn;
         }
+        self.get(host, "")
+    }
+
+    /// Takes a stream up again after an event.
+    pub(super) fn resume(&mut self, host: &Host, event: &str) -> ConnId {
+        self.get(host, &format!("Last-Event-ID: {event}\r\n"))
+    }
+
+    fn get(&mut self, host: &Host, fields: &str) -> ConnId {
         let conn = self.connect(1);
         let session = host.session.as_deref().unwrap();
         let request = format!(
-            "GET /mcp HTTP/1.1\r\nHost: localhost:1\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
+            "GET /mcp HTTP/1.1\r\nHost: localhost:1\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n{fields}\r\n"
         );
         self.input(Input::Received { conn, bytes: request.as_bytes() });
         conn

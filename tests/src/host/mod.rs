@@ -32,6 +32,8 @@ pub struct Host {
     idle: Vec<LineId>,
     /// What was heard, and not asked for yet.
     heard: VecDeque<Value>,
+    /// The last event of the stream that ended last.
+    pub last_event: Option<String>,
     /// The statuses of requests that were answered without a message.
     pub bare: Vec<u16>,
     next: u64,
@@ -82,6 +84,7 @@ impl Host {
             posts: BTreeMap::new(),
             idle: Vec::new(),
             heard: VecDeque::new(),
+            last_event: None,
             bare: Vec::new(),
             next: 0,
         }
@@ -317,6 +320,9 @@ impl Host {
             self.session = Some(session.to_owned());
         }
         let (status, done) = (reply.status, reply.done);
+        if let (true, Some(id)) = (done, reply.event_ids.last()) {
+            self.last_event = Some(id.clone());
+        }
         if done && messages.is_empty() {
             self.bare.push(status);
         }

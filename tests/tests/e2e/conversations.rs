@@ -219,3 +219,16 @@ pub(crate) fn strangers_do_not_meet(stage: &mut Stage<'_>) {
         assert!(host.rest().is_empty());
     }
 }
+
+/// A call that takes long lets go of its connection, and the host comes back for
+/// the answer.
+pub(crate) fn polling(stage: &mut Stage<'_>) {
+    let mut host = stage.host();
+    let net = &mut *stage.net;
+    let id = host.request(net, "tools/call", json!({"name": "test_reconnection"}));
+    host.settle(net);
+    assert!(host.take_answer(&id).is_none());
+    let event = host.last_event.take().unwrap();
+    host.http(net, "GET", &format!("Last-Event-ID: {event}\r\n"), b"");
+    assert_eq!(host.answer(net, &id).text(), "The wait is over");
+}

@@ -3,7 +3,7 @@
 //! both of its runtimes; at every door, before every kind of server, in every
 //! revision that it is meant for.
 //!
-//! `SEEDS=N` has the simulator play N seeds of each instead of a few.
+//! `SEEDS=FIRST..END` has the simulator play those seeds instead of a few.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -27,11 +27,14 @@ const EVERY: &[Revision] = &[
     Revision::R2026_07_28,
 ];
 const LEGACY: &[Revision] = EVERY.split_last().unwrap().1;
+const NEWEST_LEGACY: &[Revision] = &[Revision::R2025_11_25];
 const MODERN: &[Revision] = &[Revision::R2026_07_28];
 const ELICITING: &[Revision] = EVERY.split_at(2).1;
 
 const DEMOS: &[Upstream] = &[Upstream::Demo, Upstream::Child, Upstream::Url];
 const BEHIND: &[Upstream] = DEMOS.split_first().unwrap().1;
+/// Those whose streams reach the gateway, or begin there.
+const STREAMING: &[Upstream] = &[Upstream::Demo, Upstream::Url];
 const SCRIPTED: &[Upstream] = &[Upstream::Scripted];
 const ABSENT: &[Upstream] = &[Upstream::Missing, Upstream::Refused, Upstream::Unresolved];
 
@@ -59,6 +62,7 @@ scenarios! {
     conversations::updates: DOORS, DEMOS, EVERY;
     conversations::roots: DOORS, SCRIPTED, LEGACY;
     conversations::changed_lists: DOORS, SCRIPTED, LEGACY;
+    conversations::polling: HTTP, STREAMING, NEWEST_LEGACY;
     conversations::strangers_do_not_meet: SOCKETS, DEMOS, EVERY;
     ends::deleted_sessions: HTTP, DEMOS, LEGACY;
     ends::end_of_input: STDIO, DEMOS, EVERY;

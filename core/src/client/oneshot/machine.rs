@@ -184,7 +184,7 @@ impl OneShot {
             Event::Answer { request, message } => self.on_answer(request, &message),
             Event::Failed { request, failure } => self.on_failure(request, failure),
             Event::Request { message, .. } => self.on_request(&message),
-            Event::Notification { .. } => {}
+            Event::Notification { .. } | Event::Parted { .. } => {}
             Event::Ended { failure } => self.on_ended(failure),
         }
     }

@@ -478,6 +478,36 @@ fn a_broken_stream_of_a_url_is_taken_up_again() {
 }
 
 #[test]
+fn several_documents_may_come_as_one_json_response() {
+    let mut world = World::web();
+    let (host, server) = web_session(&mut world, "");
+    world.say(host, r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#);
+    let mut respond = |text: &str| {
+        world.handle(Input::Received { conn: server, bytes: text.as_bytes() });
+        world.lines.remove(&host).unwrap_or_default()
+    };
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert!(respond(head).is_empty());
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#;
+    let answer = "{\"jsonrpc\":\"2.0\",\n\"id\":2,\"result\":{}}";
+    // Each is passed on as soon as its last bracket is there.
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let told = respond(&chunk(progress));
+    assert!(told.len() == 1 && told[0].contains(r#""progressToken":"t""#), "{told:?}");
+    let (start, end) = answer.split_at(20);
+    assert!(respond(&chunk(&format!("\n{progress}\n{start}"))).len() == 1);
+    let told = respond(&chunk(end));
+    assert!(told.len() == 1 && id_of(&told[0]) == "5", "{told:?}");
+    assert!(respond("0\r\n\r\n").is_empty());
+    // One that breaks off is no answer.
+    world.say(host, r#"{"jsonrpc":"2.0","id":6,"method":"tools/list"}"#);
+    let broken = format!("{head}{}0\r\n\r\n", chunk(&answer[..20]));
+    world.handle(Input::Received { conn: server, bytes: broken.as_bytes() });
+    assert!(world.hear(host).contains("does not answer as an MCP server"));
+}
+
+#[test]
 fn a_lost_modern_stream_is_a_lost_request() {
     let mut world = World::web();
     let host = world.host();
