@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `upstream` | one server, whatever carries it |
 //! | `wires` | the connections of all upstreams |
+//! | [`probe`] | which era a server is of |
 //! | `process` | a child process: start, lines, diagnosis, end |
 //! | `http` | a URL: requests, the session, connections and their ends |
 //! | `response` | what comes back from a URL |
@@ -20,6 +21,7 @@ mod http;
 mod lane;
 mod limits;
 pub mod oneshot;
+pub mod probe;
 mod process;
 mod response;
 mod upstream;

@@ -5,16 +5,15 @@
 //! section 2. Requests that come meanwhile wait.
 
 use alloc::collections::VecDeque;
-use alloc::string::String;
 use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::schemas::Schemas;
-use crate::client::{Failure, Place, RequestId, UpstreamId};
-use crate::jsonrpc::{Kind, Message, code, get};
+use crate::client::{Failure, Place, UpstreamId, probe};
+use crate::jsonrpc::{Message, code};
 use crate::protocol::fault::Fault;
+use crate::protocol::method;
 use crate::protocol::revision::Revision;
-use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, Request};
 use crate::time::Instant;
 
@@ -31,8 +30,15 @@ pub(super) enum Verdict {
     /// Nothing yet, or no longer.
     #[default]
     Unknown,
-    /// It was asked, and has until then.
-    Asked(UpstreamId, RequestId, Instant),
+    /// It was asked.
+    Asked {
+        /// On this connection.
+        id: UpstreamId,
+        /// Until when.
+        until: Instant,
+        /// For the second time.
+        again: bool,
+    },
     /// It speaks a modern revision, on this connection.
     Modern(UpstreamId),
     /// It does not; believed until then.
@@ -53,7 +59,7 @@ impl Modern {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.verdict {
-            Verdict::Asked(_, _, until) => Some(until),
+            Verdict::Asked { until, .. } => Some(until),
             _ => None,
         }
     }
@@ -65,7 +71,7 @@ impl Gateway {
         match self.modern.verdict {
             Verdict::Modern(id) => self.relay_modern(id, request),
             Verdict::Legacy(until) if self.now < until => self.refuse_modern(&request),
-            Verdict::Asked(..) => self.wait(request),
+            Verdict::Asked { .. } => self.wait(request),
             Verdict::Unknown | Verdict::Legacy(_) => {
                 self.wait(request);
                 self.probe();
@@ -82,73 +88,57 @@ impl Gateway {
 
     fn probe(&mut self) {
         let id = self.add_link(None);
-        let mut params = String::from(r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":""#);
-        params.push_str(Revision::NEWEST_MODERN.as_str());
-        params.push_str(r#"","io.modelcontextprotocol/clientInfo":"#);
-        params.push_str(meta::IDENTITY);
-        params.push_str(r#","io.modelcontextprotocol/clientCapabilities":{}}}"#);
-        let until = self.now + self.config.limits.probe;
-        let now = self.now;
         if let Some(link) = self.links.get_mut(&id) {
             link.upstream.speak(Revision::NEWEST_MODERN);
+        }
+        self.ask(id, false);
+    }
+
+    fn ask(&mut self, id: UpstreamId, again: bool) {
+        let (now, until) = (self.now, self.now + self.config.limits.probe);
+        if let Some(link) = self.links.get_mut(&id) {
+            let params = probe::params();
             let request =
                 link.upstream.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
             link.calls.insert(request, Call::ours(CallKind::Probe, now));
-            self.modern.verdict = Verdict::Asked(id, request, until);
+            self.modern.verdict = Verdict::Asked { id, until, again };
         }
         self.touch(id);
     }
 
     /// The server has answered the probe.
     pub(super) fn on_probe_answer(&mut self, id: UpstreamId, message: &Message<'_>) {
-        let modern = match message.kind() {
-            Kind::Error => {
-                let code = message.error().and_then(|error| get(error, "code"));
-                let code = code.and_then(|raw| raw.parse().ok()).unwrap_or(0);
-                match code {
-                    code::UNSUPPORTED_VERSION
-                    | code::HEADER_MISMATCH
-                    | code::MISSING_CAPABILITY => {
-                        let why = alloc::format!(
-                            "{}: it speaks a later MCP than this gateway, and refused {}",
-                            self.config.name,
-                            Revision::NEWEST_MODERN
-                        );
-                        return self.give_up_modern(id, &why);
-                    }
-                    _ => false,
+        let again = matches!(self.modern.verdict, Verdict::Asked { again: true, .. });
+        let name = &self.config.name;
+        match probe::judge(message) {
+            probe::Verdict::Modern => {
+                self.modern.verdict = Verdict::Modern(id);
+                for request in core::mem::take(&mut self.modern.waiting) {
+                    self.relay_modern(id, request);
                 }
             }
-            _ => message.result().and_then(|result| get(result, "supportedVersions")).is_some_and(
-                |versions| {
-                    versions.starts_with('[')
-                        && crate::jsonrpc::elements(versions).any(|version| {
-                            version.trim_matches('"') == Revision::NEWEST_MODERN.as_str()
-                        })
-                },
-            ),
-        };
-        if !modern {
-            return self.judge_legacy(id, self.config.limits.legacy_verdict);
-        }
-        self.modern.verdict = Verdict::Modern(id);
-        for request in core::mem::take(&mut self.modern.waiting) {
-            self.relay_modern(id, request);
+            probe::Verdict::Again if !again => self.ask(id, true),
+            probe::Verdict::Legacy => self.judge_legacy(id, self.config.limits.legacy_verdict),
+            probe::Verdict::Later => {
+                let ours = Revision::NEWEST_MODERN;
+                let why = alloc::format!("{name}: it speaks only what came after MCP {ours}");
+                self.give_up_modern(id, &why);
+            }
+            probe::Verdict::Again | probe::Verdict::Refused => {
+                let error = message.error().unwrap_or("{}");
+                let why = alloc::format!("{name}: it refused server/discover: {error}");
+                self.give_up_modern(id, &why);
+            }
         }
     }
 
     /// The probe was not answered.
     pub(super) fn on_probe_failure(&mut self, id: UpstreamId, failure: &Failure) {
         let process = matches!(self.config.place, Place::Process(_));
-        match failure {
-            // Some servers quit on any request before initialize.
-            Failure::Exited(..) | Failure::Gone if process => {
-                self.judge_legacy(id, self.config.limits.legacy_guess);
-            }
-            Failure::Status(400 | 404 | 405) => {
-                self.judge_legacy(id, self.config.limits.legacy_verdict);
-            }
-            failure => {
+        match probe::judge_failure(failure, process) {
+            Some(_) if process => self.judge_legacy(id, self.config.limits.legacy_guess),
+            Some(_) => self.judge_legacy(id, self.config.limits.legacy_verdict),
+            None => {
                 let why = alloc::format!("{}: {failure}", self.config.name);
                 self.give_up_modern(id, &why);
             }
@@ -157,7 +147,7 @@ impl Gateway {
 
     /// The time for the answer to the probe has passed.
     pub(super) fn check_probe(&mut self) {
-        let Verdict::Asked(id, _, until) = self.modern.verdict else { return };
+        let Verdict::Asked { id, until, .. } = self.modern.verdict else { return };
         if until > self.now {
             return;
         }

@@ -25,7 +25,8 @@ use crate::time::Instant;
 pub struct Config {
     /// The listeners, in the order in which the runtime has them.
     pub listeners: Vec<Listener>,
-    /// The path of the MCP endpoint on HTTP listeners, such as `/mcp`.
+    /// The path of the MCP endpoint on HTTP listeners, such as `/mcp`. It is at
+    /// `/`, too.
     pub path: String,
     /// Its limits.
     pub limits: Limits,

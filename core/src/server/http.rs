@@ -517,7 +517,8 @@ pub(super) fn no_session() -> Fault {
 }
 
 fn refuse_by_head(head: &RequestHead, path: &str) -> Option<(u16, &'static str)> {
-    if head.path() != path {
+    // Nothing else is here, so whoever names only the host means it.
+    if head.path() != path && head.path() != "/" {
         return Some((404, "Not found: the MCP endpoint is at another path"));
     }
     match head.method() {

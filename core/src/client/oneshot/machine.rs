@@ -69,6 +69,7 @@ pub struct OneShot {
     /// Our `server/discover`, which may be answered late; none if the process
     /// that got it has ended.
     pub(super) probe: Option<RequestId>,
+    pub(super) asked_again: bool,
     /// Whether requests carry the metadata of the modern revision.
     pub(super) modern: bool,
     /// What the server declares: a JSON object.
@@ -114,6 +115,7 @@ impl OneShot {
             config,
             wires: Wires::default(),
             probe: None,
+            asked_again: false,
             server,
             former: None,
             stage: Stage::Leaving,

@@ -3,9 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::handshake::metadata;
 use super::machine::{OneShot, Stage};
 use super::result::{Answer, Job, Kind, Listing, Trouble};
+use crate::client::probe::metadata;
 use crate::jsonrpc::{Message, code, elements, get, quote, string};
 use crate::protocol::{method, required_headers, x_mcp_header};
 
