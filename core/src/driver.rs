@@ -133,7 +133,9 @@ pub enum CloseReason {
     NotFound,
     /// The operating system does not allow it.
     Denied,
-    /// Anything else that the operating system reports.
+    /// The certificate of the other side is not trusted.
+    Untrusted,
+    /// Anything else that the operating system reports, or that is no TLS.
     Failed,
 }
 
@@ -200,6 +202,14 @@ pub enum Target {
     /// A TCP port. Every address of the host is tried, in turn.
     Tcp {
         /// A name or an address (IPv6 without brackets).
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A TCP port behind TLS. Runtimes move bytes as they are: a layer between
+    /// them and the machine does the rest, and asks them for [`Target::Tcp`].
+    Tls {
+        /// A name or an address (IPv6 without brackets), as the certificate has it.
         host: String,
         /// The port.
         port: u16,

@@ -56,7 +56,9 @@ pub(crate) fn list(print: &Print, common: &Common) -> Result<Exit, Error> {
 
 /// Does one job at the server. Returns its name with the answer.
 fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), Error> {
-    let Upstream { name, place } = upstream::find(&common.source)?;
+    let upstream = upstream::find(&common.source)?;
+    let tls = upstream.tls()?;
+    let Upstream { name, place, .. } = upstream;
     let mut limits = Limits::default();
     limits.total = print.timeout.unwrap_or(limits.total);
     let upstream = client::Limits {
@@ -66,7 +68,7 @@ fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), E
     };
     let mut machine =
         OneShot::new(Config { name: name.clone(), place, upstream, limits }, vec![job]);
-    run::drive(&mut machine, Vec::new(), common)?;
+    run::drive(&mut machine, tls, Vec::new(), common)?;
     match machine.into_results().pop() {
         Some(Ok(answer)) => Ok((name, answer)),
         Some(Err(Trouble::Interrupted)) | None => Err(Error::Interrupted),

@@ -3,13 +3,14 @@
 //! Values may be secrets. No message shows one: only names of fields, of
 //! servers and of variables.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcpx_core::client::Place;
 use mcpx_core::driver;
 use serde_json::{Map, Value};
 
 use crate::expand::{Lookup, expand};
+use crate::tls;
 use crate::upstream::{Upstream, url};
 
 /// What a file says.
@@ -60,7 +61,8 @@ fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
         [] => Err(format!("\"{key}\" has no enabled server: add one")),
         [(name, server, at)] => {
             let place = reader.place(server, at)?;
-            let upstream = Upstream { name: name.to_string(), place };
+            let tls = reader.tls(server.get("tls"), &format!("{at}.tls"))?;
+            let upstream = Upstream { name: name.to_string(), place, tls };
             Ok(Read { upstream, warnings: reader.warnings })
         }
         several => {
@@ -82,7 +84,8 @@ struct Reader<'a> {
 
 /// The members of a server that mean something here. What else hosts write is
 /// ignored, with a warning.
-const KNOWN: &[&str] = &["command", "args", "env", "cwd", "url", "headers", "type", "disabled"];
+const KNOWN: &[&str] =
+    &["command", "args", "env", "cwd", "url", "headers", "tls", "type", "disabled"];
 
 impl Reader<'_> {
     fn ignore(&mut self, object: &Map<String, Value>, at: &str, known: &[&str]) {
@@ -102,7 +105,7 @@ impl Reader<'_> {
         }
         match (server.get("command"), server.get("url")) {
             (Some(command), None) => {
-                self.ignore_beside(server, at, "command", &["headers"]);
+                self.ignore_beside(server, at, "command", &["headers", "tls"]);
                 self.process(server, command, at).map(Place::Process)
             }
             (None, Some(url)) => {
@@ -186,6 +189,27 @@ impl Reader<'_> {
         Ok(Place::Url { url, fields })
     }
 
+    fn tls(&mut self, value: Option<&Value>, at: &str) -> Result<tls::Options, String> {
+        let Some(value) = value else { return Ok(tls::Options::default()) };
+        let options = object(value, at)?;
+        self.ignore(options, at, &["ca", "cert", "key", "insecure"]);
+        let file = |name: &str| {
+            let text = options.get(name).map(|file| self.text(file, &format!("{at}.{name}")));
+            text.transpose().map(|path| path.map(PathBuf::from))
+        };
+        let identity = match (file("cert")?, file("key")?) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            _ => return Err(format!("{at} needs both \"cert\" and \"key\", or neither")),
+        };
+        let insecure = match options.get("insecure") {
+            None => false,
+            Some(Value::Bool(insecure)) => *insecure,
+            Some(_) => return Err(format!("{at}.insecure must be true or false")),
+        };
+        Ok(tls::Options { ca: file("ca")?, identity, insecure })
+    }
+
     /// An object of strings.
     fn pairs(&self, value: Option<&Value>, at: &str) -> Result<Vec<(String, String)>, String> {
         let Some(value) = value else { return Ok(Vec::new()) };
@@ -227,6 +251,20 @@ mod tests {
 
     fn read(text: &str) -> Result<Read, String> {
         super::read(text.as_bytes(), &lookup)
+    }
+
+    #[test]
+    fn tls_is_read() {
+        let read = read(
+            r#"{"mcpServers": {"s": {"url": "https://a/", "tls":
+                {"ca": "${KEY}/ca.pem", "cert": "c", "key": "k", "insecure": true}}}}"#,
+        );
+        let expected = tls::Options {
+            ca: Some("s3cret/ca.pem".into()),
+            identity: Some(("c".into(), "k".into())),
+            insecure: true,
+        };
+        assert_eq!(read.unwrap().upstream.tls, expected);
     }
 
     #[test]
@@ -289,7 +327,10 @@ mod tests {
             (server(r#""command":"a\u0000""#), "NUL"),
             (server(r#""command":"a","cwd":"/no/such/place""#), "mcpServers.s.cwd"),
             (server(r#""command":"a","disabled":"yes""#), "mcpServers.s.disabled"),
-            (server(r#""url":"https://a/?k=s3cret""#), "TLS is not built in yet"),
+            (server(r#""url":"ftp://a/?k=s3cret""#), "neither http nor https"),
+            (server(r#""url":"https://a/","tls":{"cert":"c"}"#), "both \"cert\" and \"key\""),
+            (server(r#""url":"https://a/","tls":{"insecure":1}"#), "tls.insecure must be true"),
+            (server(r#""url":"https://a/","tls":"s3cret""#), "tls must be an object"),
             (server(r#""url":"http://u:s3cret@a/""#), "user name or password"),
             (server(r#""type":"sse","url":"http://a/""#), "sse"),
             (server(r#""url":"http://a/","headers":{"A b":"s3cret"}"#), "header's name"),

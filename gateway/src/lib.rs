@@ -6,6 +6,7 @@
 //! | `args`, `help` | the command line, and what it says about itself |
 //! | `config`, `expand` | the configuration file, and `${…}` in it |
 //! | `upstream` | which server, in words that the core understands |
+//! | `tls` | TLS and proxies, between the core and a runtime |
 //! | `listen`, `socket` | addresses, and sockets in the file system |
 //! | `run` | `mcpx daemon` and `mcpx serve` |
 //! | `ask`, `show` | `mcpx call` and `mcpx ls`, and their results in print |
@@ -26,6 +27,7 @@ mod run;
 mod show;
 #[cfg(unix)]
 mod socket;
+mod tls;
 mod upstream;
 
 use std::process::ExitCode;

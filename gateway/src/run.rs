@@ -14,6 +14,7 @@ use crate::demo::Demo;
 use crate::error::{Error, Exit};
 use crate::listen::{self, Socket};
 use crate::report::{self, Reporter};
+use crate::tls::{self, Secure};
 use crate::upstream::{self, Upstream};
 
 /// Serves over sockets until the user stops it.
@@ -59,20 +60,22 @@ fn run_endpoint(
     common: &Common,
 ) -> Result<Exit, Error> {
     let seed = seed()?;
-    let Some(Upstream { name, place }) = upstream else {
+    let Some(upstream) = upstream else {
         let mut demo = Demo::new(endpoint, seed);
-        drive(&mut Announced { machine: &mut demo, lines }, places, common)?;
+        let tls = tls::Settings::default();
+        drive(&mut Announced { machine: &mut demo, lines }, tls, places, common)?;
         return Ok(Exit::Done);
     };
+    let tls = upstream.tls()?;
     let config = gateway::Config {
-        name,
-        place,
+        name: upstream.name,
+        place: upstream.place,
         endpoint,
         upstream: client::Limits::default(),
         limits: gateway::Limits::default(),
     };
     let mut gateway = Gateway::new(config, seed);
-    drive(&mut Announced { machine: &mut gateway, lines }, places, common)?;
+    drive(&mut Announced { machine: &mut gateway, lines }, tls, places, common)?;
     Ok(if gateway.is_deserted() { Exit::Failed } else { Exit::Done })
 }
 
@@ -92,9 +95,11 @@ pub(crate) enum Place {
 /// Runs a machine on the chosen runtime.
 pub(crate) fn drive<M: Machine>(
     machine: &mut M,
+    tls: tls::Settings,
     places: Vec<Place>,
     common: &Common,
 ) -> Result<(), Error> {
+    let machine = &mut Secure::new(machine, tls);
     let mut reporter = Reporter::new(common.quiet);
     let observe = |event: Event| reporter.event(&event);
     let done = match common.runtime {

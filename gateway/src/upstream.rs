@@ -4,18 +4,39 @@ use std::path::Path;
 
 use mcpx_core::client::Place;
 use mcpx_core::driver::Command;
-use mcpx_core::wire::http1::{Url, UrlError};
+use mcpx_core::wire::http1::Url;
 
 use crate::args::Source;
 use crate::config;
 use crate::error::Error;
-use crate::report;
+use crate::{report, tls};
 
 /// A server, and what to call it in messages.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: String,
     pub(crate) place: Place,
+    pub(crate) tls: tls::Options,
+}
+
+impl Upstream {
+    /// What TLS needs, if it is reached by that.
+    pub(crate) fn tls(&self) -> Result<tls::Settings, Error> {
+        match &self.place {
+            Place::Url { url, .. } if url.is_secure() => {
+                if self.tls.insecure {
+                    report::say(&format!(
+                        "{}: its certificate is not checked, so anybody could answer for it",
+                        self.name
+                    ));
+                }
+                let variable = |name: &str| std::env::var(name).ok();
+                tls::Settings::new(url.host(), url.port(), &self.tls, variable)
+                    .map_err(|why| Error::usage(format!("{}: {why}", self.name)))
+            }
+            _ => Ok(tls::Settings::default()),
+        }
+    }
 }
 
 /// The server that the command line names. The built-in one is a process of
@@ -26,7 +47,8 @@ pub(crate) fn find(source: &Source) -> Result<Upstream, Error> {
         Source::Url(address) => {
             let url = url(address).map_err(|why| Error::usage(format!("--url: {why}")))?;
             let name = url.authority().to_string();
-            Ok(Upstream { name, place: Place::Url { url, fields: Vec::new() } })
+            let place = Place::Url { url, fields: Vec::new() };
+            Ok(Upstream { name, place, tls: tls::Options::default() })
         }
         Source::Config(path) => {
             let read = config::load(path).map_err(Error::usage)?;
@@ -38,7 +60,8 @@ pub(crate) fn find(source: &Source) -> Result<Upstream, Error> {
         Source::Command { program, args } => {
             let command =
                 Command { program: program.clone(), args: args.clone(), ..Command::default() };
-            Ok(Upstream { name: base_name(program), place: Place::Process(command) })
+            let (name, place) = (base_name(program), Place::Process(command));
+            Ok(Upstream { name, place, tls: tls::Options::default() })
         }
     }
 }
@@ -51,19 +74,14 @@ fn demo() -> Result<Upstream, Error> {
         .map_err(|_| Error::failed("the path of our own program is not Unicode text"))?;
     let args = vec!["serve".into(), "--demo".into()];
     let command = Command { program, args, ..Command::default() };
-    Ok(Upstream { name: "demo".into(), place: Place::Process(command) })
+    let (name, place) = ("demo".into(), Place::Process(command));
+    Ok(Upstream { name, place, tls: tls::Options::default() })
 }
 
 /// Reads an address. The message about a wrong one does not show it: it may
 /// hold a key.
 pub(crate) fn url(address: &str) -> Result<Url, String> {
-    Url::parse(address).map_err(|error| match error {
-        UrlError::TlsUnsupported => {
-            "TLS is not built in yet: use an http:// URL for now, or a local proxy that adds TLS"
-                .into()
-        }
-        error => format!("{error}: write http://HOST:PORT/PATH"),
-    })
+    Url::parse(address).map_err(|error| format!("{error}: write https://HOST/PATH"))
 }
 
 fn base_name(program: &str) -> String {

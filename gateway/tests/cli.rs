@@ -174,8 +174,8 @@ fn bad_usage_is_one_sentence_and_code_2() {
         (&["--frob"], "--frob"),
         (&["daemon"], "which server?"),
         (&["serve", "--demo", "--url", "http://a/"], "more than one server"),
-        (&["serve", "--url", "https://a/"], "TLS is not built in yet"),
-        (&["serve", "--url", "a:80"], "http://HOST:PORT/PATH"),
+        (&["serve", "--url", "ftp://a/"], "neither http nor https"),
+        (&["serve", "--url", "a:80"], "https://HOST/PATH"),
         (&["serve", "--config", "/no/such/file"], "/no/such/file"),
         (&["daemon", "--listen", "8808", "--", "x"], "--listen 8808: write HOST:PORT"),
         (&["daemon", "--listen", "0.0.0.0:0", "--", "x"], "--insecure"),
@@ -204,7 +204,7 @@ fn bad_configuration_is_explained_without_secrets() {
             "mcpServers.a.env.K: the environment variable MCPX_NOT_SET",
         ),
         (r#"{"mcpServers":{"a":{"url":"http://a/","headers":{"K":["s3cret"]}}}}"#, "headers.K"),
-        (r#"{"mcpServers":{"a":{"url":"https://s3cret/"}}}"#, "TLS is not built in yet"),
+        (r#"{"mcpServers":{"a":{"url":"ftp://s3cret/"}}}"#, "neither http nor https"),
     ] {
         let path = folder.file("c.json", text);
         let done = run(&["ls", "--config", &path], "");

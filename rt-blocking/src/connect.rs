@@ -35,6 +35,7 @@ fn connect(to: &Target) -> Result<Socket, CloseReason> {
             }
             Err(why)
         }
+        Target::Tls { .. } => Err(CloseReason::Failed),
         #[cfg(unix)]
         Target::Unix { path } => {
             UnixStream::connect(path).map(Socket::from).map_err(|error| reason(error.kind()))

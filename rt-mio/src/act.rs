@@ -88,6 +88,7 @@ impl Loop {
             Target::Unix { path } => {
                 self.advance(machine, place, |attempt, registry| attempt.unix(registry, &path));
             }
+            Target::Tls { .. } => self.lose(machine, place, CloseReason::Failed),
             Target::Tcp { host, port } => match literal(&host, port) {
                 Some(address) => self.advance(machine, place, |attempt, registry| {
                     attempt.tcp(registry, vec![address])

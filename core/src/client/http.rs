@@ -163,7 +163,11 @@ impl Http {
         if self.lanes.len() >= core.limits.connections {
             return None;
         }
-        let to = Target::Tcp { host: String::from(self.url.host()), port: self.url.port() };
+        let (host, port) = (String::from(self.url.host()), self.url.port());
+        let to = match self.url.is_secure() {
+            true => Target::Tls { host, port },
+            false => Target::Tcp { host, port },
+        };
         let conn = wires.connect(core.id, to);
         self.lanes.insert(conn, Lane::new(now, Job::new(task)));
         Some(conn)

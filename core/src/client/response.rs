@@ -297,12 +297,17 @@ impl Http {
         let (307 | 308, Some(location)) = (job.status, &job.location) else { return false };
         let Some((first, params)) = self.unsettled.take() else { return false };
         let url = match location.starts_with('/') {
-            true => Url::parse(&alloc::format!("http://{}{location}", self.url.authority())),
+            true => Url::parse(&alloc::format!(
+                "{}://{}{location}",
+                self.url.scheme(),
+                self.url.authority()
+            )),
             false => Url::parse(location),
         };
         let Some(url) = url.ok().filter(|url| {
             first == request
                 && self.redirects < REDIRECTS
+                && url.is_secure() == self.url.is_secure()
                 && url.host() == self.url.host()
                 && url.port() == self.url.port()
         }) else {

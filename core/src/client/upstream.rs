@@ -138,6 +138,9 @@ impl fmt::Display for Failure {
             Self::NotConnected(CloseReason::Unresolved) => {
                 f.write_str("the host name in its URL has no address")
             }
+            Self::NotConnected(CloseReason::Untrusted) => {
+                f.write_str("its certificate is not trusted")
+            }
             Self::NotConnected(_) => f.write_str("its URL cannot be reached"),
             Self::Broken => f.write_str("the connection broke before the answer came"),
             Self::NotMcp(what) => write!(f, "it does not answer as an MCP server: {what}"),

@@ -94,6 +94,7 @@ impl World {
         self.claim(node, conn);
         let place = match to {
             Target::Tcp { host, port } => format!("{host}:{port}"),
+            Target::Tls { host, port } => format!("tls {host}:{port}"),
             Target::Unix { path } => path,
         };
         let wire = self.add_wire([End::Node(node, conn), End::Nobody]);

@@ -1,4 +1,4 @@
-//! The addresses of HTTP servers: RFC 9110 section 4.2.1.
+//! The addresses of HTTP servers: RFC 9110 sections 4.2.1 and 4.2.2.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -6,9 +6,10 @@ use core::fmt;
 use super::chars::{is_encoded, is_path_or_query_char};
 use super::target::parse_authority;
 
-/// An `http` URL, in the parts that a client needs.
+/// An `http` or `https` URL, in the parts that a client needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Url {
+    secure: bool,
     host: String,
     port: u16,
     authority: String,
@@ -20,8 +21,6 @@ pub struct Url {
 pub enum UrlError {
     /// It does not begin with a scheme and `://`.
     NoScheme,
-    /// Its scheme is `https`, which needs TLS.
-    TlsUnsupported,
     /// Its scheme is neither `http` nor `https`.
     UnknownScheme,
     /// It has a user name or password, which must not be there.
@@ -39,9 +38,8 @@ pub enum UrlError {
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoScheme => "the URL does not begin with http://",
-            Self::TlsUnsupported => "https is not supported",
-            Self::UnknownScheme => "the URL's scheme is not http",
+            Self::NoScheme => "the URL does not begin with http:// or https://",
+            Self::UnknownScheme => "the URL's scheme is neither http nor https",
             Self::UserInfo => "the URL has a user name or password",
             Self::InvalidHost => "the URL's host is missing or malformed",
             Self::InvalidPort => "the URL's port is not in 1..65535",
@@ -56,21 +54,20 @@ impl fmt::Display for UrlError {
 impl core::error::Error for UrlError {}
 
 impl Url {
-    /// Reads `http://host[:port][/path][?query]`. Nothing is repaired or
-    /// normalised, except that an empty path becomes `/` and port 80 is left
-    /// out of the [authority](Self::authority).
+    /// Reads `http[s]://host[:port][/path][?query]`. Nothing is repaired or
+    /// normalised, except that an empty path becomes `/` and the scheme's own port
+    /// (80, or 443) is left out of the [authority](Self::authority).
     ///
     /// # Errors
     ///
     /// [`UrlError`], for the first part that is wrong.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::NoScheme)?;
-        if scheme.eq_ignore_ascii_case("https") {
-            return Err(UrlError::TlsUnsupported);
-        }
-        if !scheme.eq_ignore_ascii_case("http") {
+        let secure = scheme.eq_ignore_ascii_case("https");
+        if !secure && !scheme.eq_ignore_ascii_case("http") {
             return Err(UrlError::UnknownScheme);
         }
+        let usual = if secure { 443 } else { 80 };
         let (authority, path) = rest
             .split_at_checked(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
             .unwrap_or((rest, ""));
@@ -83,7 +80,7 @@ impl Url {
             return Err(UrlError::InvalidHost);
         }
         let port = match port.map(core::str::from_utf8) {
-            None | Some(Ok("")) => 80,
+            None | Some(Ok("")) => usual,
             Some(digits) => digits
                 .ok()
                 .and_then(|d| d.parse().ok())
@@ -102,8 +99,9 @@ impl Url {
         }
         target.push_str(path);
         Ok(Self {
+            secure,
             port,
-            authority: if port == 80 { host } else { authority }.to_string(),
+            authority: if port == usual { host } else { authority }.to_string(),
             host: host.trim_start_matches('[').trim_end_matches(']').to_string(),
             target,
         })
@@ -119,8 +117,18 @@ impl Url {
         self.port
     }
 
+    /// Whether it is reached by TLS.
+    pub fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
+    }
+
     /// The value of Host: the host, IPv6 in brackets, and the port unless it
-    /// is 80.
+    /// is the scheme's own.
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -133,7 +141,7 @@ impl Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority, self.target)
+        write!(f, "{}://{}{}", self.scheme(), self.authority, self.target)
     }
 }
 
@@ -150,6 +158,10 @@ mod tests {
             ("http://[::1]:3000/", "::1", 3000, "[::1]:3000", "/"),
             ("http://[::1]", "::1", 80, "[::1]", "/"),
             ("http://a:/x", "a", 80, "a", "/x"),
+            ("http://a:443/", "a", 443, "a:443", "/"),
+            ("https://a", "a", 443, "a", "/"),
+            ("HTTPS://a:443/x", "a", 443, "a", "/x"),
+            ("https://[::1]:80/x", "::1", 80, "[::1]:80", "/x"),
         ] {
             let url = Url::parse(text).unwrap();
             assert_eq!(
@@ -165,7 +177,6 @@ mod tests {
         for (text, error) in [
             ("", UrlError::NoScheme),
             ("localhost:80/mcp", UrlError::NoScheme),
-            ("https://a/", UrlError::TlsUnsupported),
             ("ftp://a/", UrlError::UnknownScheme),
             ("http://u:p@a/", UrlError::UserInfo),
             ("http:///x", UrlError::InvalidHost),

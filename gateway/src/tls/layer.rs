@@ -1,0 +1,180 @@
+//! A machine around a machine, which has TLS.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use mcpx_core::driver::{Action, CloseReason, ConnId, Input, Machine, Target};
+use mcpx_core::event::Event;
+use mcpx_core::time::Instant;
+
+use super::session::{Broken, Session};
+use super::settings::Settings;
+
+/// A machine whose TLS connections are looked after.
+#[derive(Debug)]
+pub(crate) struct Secure<'m, M> {
+    pub(super) machine: &'m mut M,
+    settings: Settings,
+    sessions: BTreeMap<ConnId, Session>,
+    pub(super) actions: VecDeque<Action>,
+    now: Instant,
+}
+
+impl<'m, M: Machine> Secure<'m, M> {
+    pub(crate) fn new(machine: &'m mut M, settings: Settings) -> Self {
+        let (sessions, actions) = (BTreeMap::new(), VecDeque::new());
+        Self { machine, settings, sessions, actions, now: Instant::START }
+    }
+
+    /// The connection that is needed for one by TLS.
+    fn open(&mut self, conn: ConnId, host: String, port: u16) -> Option<Action> {
+        match Session::new(&self.settings, &host, port) {
+            Ok((session, to)) => {
+                self.sessions.insert(conn, session);
+                Some(Action::Connect { conn, to })
+            }
+            Err(why) => {
+                self.actions.push_back(warning(&host, port, &why));
+                self.machine.handle(self.now, Input::Closed { conn, why: CloseReason::Failed });
+                None
+            }
+        }
+    }
+
+    fn connected(&mut self, conn: ConnId) {
+        if let Some(session) = self.sessions.get_mut(&conn) {
+            session.start();
+        }
+        self.go_on(conn);
+    }
+
+    fn received(&mut self, conn: ConnId, bytes: &[u8]) {
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match session.receive(&mut rest) {
+                Ok(read) => {
+                    if read.ready {
+                        self.machine.handle(self.now, Input::Connected { conn });
+                    }
+                    if !read.bytes.is_empty() {
+                        self.machine.handle(self.now, Input::Received { conn, bytes: &read.bytes });
+                    }
+                    if read.end {
+                        self.machine.handle(self.now, Input::Finished { conn });
+                    }
+                }
+                Err(broken) => return self.fail(conn, broken),
+            }
+        }
+        self.go_on(conn);
+    }
+
+    /// Without a word of farewell, nobody knows whether that was all.
+    fn finished(&mut self, conn: ConnId) {
+        let Some(session) = self.sessions.get(&conn) else { return };
+        if let Some(broken) = session.cut_off() {
+            self.fail(conn, broken);
+        }
+    }
+
+    fn fail(&mut self, conn: ConnId, broken: Broken) {
+        let Some(session) = self.sessions.remove(&conn) else { return };
+        if let Some(text) = &broken.text {
+            self.actions.push_back(warning(&session.host, session.port, text));
+        }
+        self.actions.push_back(Action::Close(conn));
+        self.machine.handle(self.now, Input::Closed { conn, why: broken.why });
+    }
+
+    /// Encrypts what the machine has to say, as much as there is room for, and
+    /// has it sent.
+    fn go_on(&mut self, conn: ConnId) {
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
+        while session.has_room() {
+            let n = match session.encrypt(self.machine.outgoing(conn)) {
+                0 => break,
+                n => n,
+            };
+            self.machine.sent(self.now, conn, n);
+        }
+        let all = self.machine.outgoing(conn).is_empty();
+        self.actions.extend(session.actions(conn, all));
+    }
+}
+
+fn warning(host: &str, port: u16, text: &str) -> Action {
+    Action::Event(Event::Warning(format!("{host}:{port}: {text}")))
+}
+
+impl<M: Machine> Machine for Secure<'_, M> {
+    fn handle(&mut self, now: Instant, input: Input<'_>) {
+        self.now = now;
+        match input {
+            Input::Connected { conn } if self.sessions.contains_key(&conn) => self.connected(conn),
+            Input::Received { conn, bytes } if self.sessions.contains_key(&conn) => {
+                self.received(conn, bytes);
+            }
+            Input::Finished { conn } if self.sessions.contains_key(&conn) => self.finished(conn),
+            input => {
+                if let Input::Closed { conn, .. } = input
+                    && let Some(session) = self.sessions.remove(&conn)
+                    && session.is_in_tunnel()
+                {
+                    let text = "the proxy cannot be reached: check HTTPS_PROXY";
+                    self.actions.push_back(warning(&session.host, session.port, text));
+                }
+                self.machine.handle(now, input);
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Option<Action> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            match self.machine.poll()? {
+                Action::Connect { conn, to: Target::Tls { host, port } } => {
+                    if let Some(action) = self.open(conn, host, port) {
+                        return Some(action);
+                    }
+                }
+                Action::Flush(conn) if self.sessions.contains_key(&conn) => self.go_on(conn),
+                Action::Finish(conn) if self.sessions.contains_key(&conn) => {
+                    if let Some(session) = self.sessions.get_mut(&conn) {
+                        session.finish();
+                    }
+                    self.go_on(conn);
+                }
+                action => {
+                    if let Action::Close(conn) = action {
+                        self.sessions.remove(&conn);
+                    }
+                    return Some(action);
+                }
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.machine.deadline()
+    }
+
+    fn outgoing(&self, conn: ConnId) -> &[u8] {
+        match self.sessions.get(&conn) {
+            Some(session) => session.outgoing(),
+            None => self.machine.outgoing(conn),
+        }
+    }
+
+    fn sent(&mut self, now: Instant, conn: ConnId, n: usize) {
+        self.now = now;
+        match self.sessions.get_mut(&conn) {
+            Some(session) => {
+                session.sent(n);
+                self.go_on(conn);
+            }
+            None => self.machine.sent(now, conn, n),
+        }
+    }
+}
