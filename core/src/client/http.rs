@@ -328,7 +328,7 @@ impl Http {
         if self.goodbye.is_some() {
             return;
         }
-        if !legacy || self.session.is_none() {
+        if !legacy || self.session.is_none() || core.lost {
             self.close_all(wires);
             return;
         }

@@ -197,13 +197,15 @@ impl Http {
             Task::Listen => {
                 if job.status == 200 {
                     self.reopen_listen(core, &job, wires.now);
+                } else if job.status == 404 && self.session.is_some() {
+                    core.lose_session(None);
                 }
                 None
             }
             Task::Post => {
                 if job.status >= 400 {
                     if job.status == 404 && self.session.is_some() {
-                        core.end(Failure::SessionLost);
+                        core.lose_session(None);
                     } else {
                         let why = alloc::format!(
                             "{}: it refused a message: HTTP {}",
@@ -243,14 +245,14 @@ impl Http {
                     return Some(Event::Parted { request, wait });
                 }
                 200 => core.fail(request, Failure::Broken),
-                _ if lost => core.end(Failure::SessionLost),
+                _ if lost => core.lose_session(Some(request)),
                 status => core.fail(request, Failure::Status(status)),
             }
             return None;
         }
         match Message::parse(body, &jsonrpc::Limits::DEFAULT) {
             Ok(Incoming::Message(message)) if lost && message.kind() == Kind::Error => {
-                core.end(Failure::SessionLost);
+                core.lose_session(Some(request));
                 None
             }
             // Refusals carry any id: the exchange says what they answer.
@@ -271,7 +273,7 @@ impl Http {
             }
             Err(_) if job.status != 200 => {
                 if lost {
-                    core.end(Failure::SessionLost);
+                    core.lose_session(Some(request));
                 } else {
                     core.fail(request, Failure::Status(job.status));
                 }

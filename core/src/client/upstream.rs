@@ -173,6 +173,8 @@ pub(super) struct Core {
     pub(super) revision: Option<Revision>,
     next: u64,
     pub(super) ended: bool,
+    /// The server has forgotten our session.
+    pub(super) lost: bool,
     /// Things that were no messages, reported so far.
     noises: u32,
 }
@@ -225,6 +227,15 @@ impl Core {
             self.events.push_back(Event::Failed { request, failure: failure.clone() });
         }
         self.events.push_back(Event::Ended { failure });
+    }
+
+    /// The server no longer knows our session, and has refused `request` therefore.
+    /// It will refuse what else is open as well; that was the end.
+    pub(super) fn lose_session(&mut self, request: Option<RequestId>) {
+        self.lost = true;
+        if let Some(request) = request {
+            self.fail(request, Failure::SessionLost);
+        }
     }
 
     /// Reports something from the server that is no message.
@@ -286,6 +297,7 @@ impl Upstream {
             revision: None,
             next: 1,
             ended: false,
+            lost: false,
             noises: 0,
         };
         let carrier = match place {
@@ -407,6 +419,9 @@ impl Upstream {
 
     /// What happened without new bytes. Call until `None` after every input.
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        if self.core.lost && self.core.open.is_empty() {
+            self.core.end(Failure::SessionLost);
+        }
         self.core.events.pop_front()
     }
 

@@ -24,6 +24,7 @@ impl Gateway {
             Event::Answer { ask, message } => self.on_answer_from_host(ask, &message),
             Event::Cancelled { exchange, reason } => self.cancel_call(exchange, reason.as_deref()),
             Event::Ended { peer } => {
+                self.lives.bury(peer);
                 if let Some(id) = self.sessions.remove(&peer) {
                     self.stop_link(id);
                 }
@@ -33,12 +34,14 @@ impl Gateway {
 
     fn on_legacy_request(&mut self, request: Request<'_>) {
         let Some(peer) = request.peer else { return self.on_stateless_request(request) };
+        let Some(request) = self.await_revival(request) else { return };
         let exchange = request.exchange;
         let (id, kind) = if request.message.method() == method::INITIALIZE {
             if self.links.len() >= self.config.limits.servers {
                 return self.too_many_servers(exchange);
             }
             let id = self.add_link(Some(peer));
+            self.born(peer, &rewrite::initialize(request.message.params(), None));
             if let Some(old) = self.sessions.insert(peer, id) {
                 self.stop_link(old);
             }
@@ -55,6 +58,10 @@ impl Gateway {
     /// Sends a legacy request of a host to the server.
     pub(super) fn relay_legacy(&mut self, id: UpstreamId, request: &Request<'_>, kind: CallKind) {
         let now = self.now;
+        let spare = match kind {
+            CallKind::Relay { .. } => self.spare(request),
+            _ => None,
+        };
         let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
         let params = request.message.params();
         let token = rewrite::progress_token(params).map(ToString::to_string);
@@ -69,7 +76,7 @@ impl Gateway {
         let method = request.message.method();
         let projection = Projection::of(link.upstream.revision(), request.revision, method);
         let sent = link.upstream.request(&mut self.wires, method, params, &[]);
-        link.calls.insert(sent, Call { kind, token, projection, since: now });
+        link.calls.insert(sent, Call { kind, token, projection, spare, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -103,7 +110,7 @@ impl Gateway {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
-        link.calls.insert(sent, Call { kind, token, projection: None, since: now });
+        link.calls.insert(sent, Call { kind, token, projection: None, spare: None, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -124,6 +131,9 @@ impl Gateway {
 
     fn on_notification(&mut self, peer: PeerId, message: &Message<'_>) {
         let Some(&id) = self.sessions.get(&peer) else { return };
+        if !self.may_notify(peer, message) {
+            return;
+        }
         let Some(link) = self.links.get_mut(&id) else { return };
         link.upstream.notify(&mut self.wires, message.method(), message.params());
         if message.method() == method::INITIALIZED {
@@ -148,6 +158,7 @@ impl Gateway {
     pub(super) fn cancel_call(&mut self, exchange: ExchangeId, reason: Option<&str>) {
         self.modern.forget_waiting(exchange);
         self.shared.forget_waiting(exchange);
+        self.lives.forget_waiting(exchange);
         let Some((id, request)) = self.routes.remove(&exchange) else { return };
         let Some(link) = self.links.get_mut(&id) else { return };
         // A handshake cannot be cancelled (CAN-04): its session just ends.

@@ -1,5 +1,6 @@
 //! The gateway as a machine: every input to its owner, every event on its way.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use core::time::Duration;
@@ -7,6 +8,7 @@ use core::time::Duration;
 use super::modern::Modern;
 use super::pressure::Pressure;
 use super::project::Projection;
+use super::revive::Lives;
 use super::shared::Shared;
 use super::shutdown::Phase;
 use crate::client::{self, Place, RequestId, Upstream, UpstreamId, Wires};
@@ -15,7 +17,7 @@ use crate::entropy::Entropy;
 use crate::event;
 use crate::output::Output;
 use crate::protocol::revision::Revision;
-use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId};
+use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId, Request};
 use crate::time::Instant;
 
 /// What a gateway is made with.
@@ -49,7 +51,8 @@ pub struct Limits {
     /// Default 10 s.
     pub legacy_guess: Duration,
     /// A server that does not answer our own `initialize` for this long has failed:
-    /// that of the connection for requests without a session. Default 1 minute.
+    /// that of the connection for requests without a session, or of one that takes
+    /// the place of another. Default 1 minute.
     pub handshake: Duration,
     /// That connection ends when nobody has used it for this long. Default
     /// 10 minutes.
@@ -57,6 +60,12 @@ pub struct Limits {
     /// Connections to the server, and processes, at a time; those that are still
     /// being stopped count. One more session is refused. Default 1,024.
     pub servers: usize,
+    /// A session that a URL no longer knows is begun again, unless it is younger than
+    /// this: then the host has to. Default 1 s.
+    pub revive_pause: Duration,
+    /// Resources of a session that are subscribed to again when it begins again.
+    /// Default 1,024.
+    pub subscriptions: usize,
     /// Requests that wait for that verdict, or for that handshake; more are
     /// refused. Default 256.
     pub waiting: usize,
@@ -73,6 +82,8 @@ impl Default for Limits {
             legacy_guess: Duration::from_secs(10),
             handshake: Duration::from_secs(60),
             shared_idle: Duration::from_secs(600),
+            revive_pause: Duration::from_secs(1),
+            subscriptions: 1024,
             servers: 1024,
             waiting: 256,
             drain: Duration::from_secs(5),
@@ -92,6 +103,7 @@ pub struct Gateway {
     pub(super) sessions: BTreeMap<PeerId, UpstreamId>,
     pub(super) modern: Modern,
     pub(super) shared: Shared,
+    pub(super) lives: Lives,
     /// Where each running request of a host has gone.
     pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
     /// Who asked each question to a host.
@@ -127,6 +139,8 @@ pub(super) struct Call {
     pub(super) token: Option<String>,
     /// What its host gets, if that speaks an older revision.
     pub(super) projection: Option<Projection>,
+    /// The request, if it may have to be sent again.
+    pub(super) spare: Option<Box<Request<'static>>>,
     /// When it was sent, or last showed progress.
     pub(super) since: Instant,
 }
@@ -145,12 +159,16 @@ pub(super) enum CallKind {
     Probe,
     /// Our own `initialize`.
     Open,
+    /// Our own `initialize`, for a session that begins again.
+    Revive { peer: PeerId },
+    /// What a host had set in a session that has begun again.
+    Restore,
 }
 
 impl Call {
     /// One that no host waits for.
     pub(super) fn ours(kind: CallKind, now: Instant) -> Self {
-        Self { kind, token: None, projection: None, since: now }
+        Self { kind, token: None, projection: None, spare: None, since: now }
     }
 }
 
@@ -161,7 +179,7 @@ impl CallKind {
             | Self::ListTools { exchange, .. }
             | Self::Initialize { exchange, .. }
             | Self::Listen { exchange } => Some(exchange),
-            Self::Probe | Self::Open => None,
+            Self::Probe | Self::Open | Self::Revive { .. } | Self::Restore => None,
         }
     }
 }
@@ -179,6 +197,7 @@ impl Gateway {
             sessions: BTreeMap::new(),
             modern: Modern::default(),
             shared: Shared::default(),
+            lives: Lives::default(),
             routes: BTreeMap::new(),
             asks: BTreeMap::new(),
             pressure: Pressure::default(),
@@ -307,6 +326,7 @@ impl Gateway {
         self.sweep_calls();
         self.check_probe();
         self.check_shared();
+        self.check_revivals();
     }
 
     fn at_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
@@ -372,6 +392,7 @@ impl Machine for Gateway {
             .chain(self.phase.deadline())
             .chain(self.modern.deadline())
             .chain(self.shared_deadline())
+            .chain(self.lives.deadline())
             .chain(self.call_sweep)
             .min()
     }

@@ -50,6 +50,8 @@ impl Gateway {
         match (call.kind, message.result()) {
             (CallKind::Probe, _) => self.on_probe_answer(id, message),
             (CallKind::Open, _) => self.on_shared_opened(id, message),
+            (CallKind::Revive { peer }, _) => self.on_revived(id, peer, message),
+            (CallKind::Restore, _) => {}
             (CallKind::Initialize { exchange, host }, Some(result)) => {
                 self.on_initialized(id, exchange, host, result);
             }
@@ -71,6 +73,9 @@ impl Gateway {
                 self.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) => {
+                if let Some(request) = &call.spare {
+                    self.remember(request);
+                }
                 let projected = call.projection.and_then(|projection| projection.result(result));
                 let result = projected.as_deref().unwrap_or(result);
                 self.endpoint.respond(exchange, Outcome::Result(result));
@@ -132,15 +137,24 @@ impl Gateway {
             return;
         };
         link.upstream.speak(revision);
+        self.opened(id);
         let result = rewrite::initialized(result, revision, host);
         self.endpoint.respond(exchange, Outcome::Result(&result));
     }
 
     fn on_failure(&mut self, id: UpstreamId, request: RequestId, failure: &Failure) {
-        let Some(call) = self.take_call(id, request) else { return };
+        let Some(mut call) = self.take_call(id, request) else { return };
+        if let Some(request) = call.spare.take()
+            && *failure == Failure::SessionLost
+            && self.send_again(id, *request)
+        {
+            return;
+        }
         let Some(exchange) = call.kind.exchange() else {
             return match call.kind {
                 CallKind::Open => self.on_shared_failure(id, &failure.to_string()),
+                CallKind::Revive { peer } => self.on_revival_failure(peer, &failure.to_string()),
+                CallKind::Restore => {}
                 _ => self.on_probe_failure(id, failure),
             };
         };
@@ -150,6 +164,8 @@ impl Gateway {
         if matches!(call.kind, CallKind::Initialize { .. }) {
             self.sessions.retain(|_, link| *link != id);
             self.stop_link(id);
+        } else if *failure == Failure::SessionLost {
+            self.on_server_ended(id, failure);
         }
     }
 
@@ -166,6 +182,7 @@ impl Gateway {
         let peer = self.links.get(&id).and_then(|link| link.peer);
         if let Some(peer) = peer
             && self.sessions.get(&peer) == Some(&id)
+            && !self.lost(peer, failure)
         {
             self.sessions.remove(&peer);
             self.deserted |= self.endpoint.is_on_stdio(peer);

@@ -118,6 +118,7 @@ impl Gateway {
         }
         self.modern.forget();
         self.shared.forget();
+        self.lives.forget();
     }
 
     fn discard_events(&mut self, id: UpstreamId) {

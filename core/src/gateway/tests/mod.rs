@@ -529,3 +529,131 @@ fn a_lost_modern_stream_is_a_lost_request() {
     world.handle(Input::Finished { conn: server });
     assert!(world.hear(host).contains("connection broke"));
 }
+
+/// The server at a URL answers what came to `conn`.
+fn respond(world: &mut World, conn: ConnId, status: &str, body: &str) {
+    let fields = if body.contains("protocolVersion") { "Mcp-Session-Id: new\r\n" } else { "" };
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{fields}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    world.handle(Input::Received { conn, bytes: answer.as_bytes() });
+}
+
+/// Answers the requests that were sent to the URL since the last time, with
+/// empty results, and gives their bodies.
+fn serve(world: &mut World) -> Vec<String> {
+    let mut bodies = Vec::new();
+    for conn in world.spawned.clone() {
+        let lines = world.lines.remove(&conn).unwrap_or_default();
+        for body in lines.into_iter().filter(|line| line.starts_with('{')) {
+            let result = match get(&body, "method") {
+                Some(r#""initialize""#) => r#"{"protocolVersion":"2025-11-25"}"#,
+                _ => "{}",
+            };
+            match get(&body, "id") {
+                Some(id) => {
+                    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                    respond(world, conn, "200 OK", &answer);
+                }
+                None => respond(world, conn, "202 Accepted", ""),
+            }
+            bodies.push(body);
+        }
+    }
+    bodies
+}
+
+#[test]
+fn a_session_that_a_url_forgets_begins_again() {
+    let mut world = World::web();
+    let (host, _) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+    let ask = |id: u32, method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+    };
+    world.say(host, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    world.say(host, &ask(2, "logging/setLevel", r#"{"level":"debug"}"#));
+    world.say(host, &ask(3, "resources/subscribe", r#"{"uri":"a:1"}"#));
+    world.say(host, &ask(4, "resources/subscribe", r#"{"uri":"a:2"}"#));
+    world.say(host, &ask(5, "resources/unsubscribe", r#"{"uri":"a:1"}"#));
+    serve(&mut world);
+    world.lines.clear();
+    world.now = world.now + Duration::from_secs(2);
+    let (one, two) = (world.host(), world.spawned.len());
+    world.handle(Input::Finished { conn: one });
+    // Two calls are refused; a third comes while the session begins again.
+    world.say(host, &ask(6, "tools/call", r#"{"name":"a","_meta":{"progressToken":"t"}}"#));
+    world.say(host, &ask(7, "tools/call", r#"{"name":"b"}"#));
+    let refused: Vec<ConnId> = world
+        .spawned
+        .iter()
+        .copied()
+        .filter(|conn| {
+            let lines = world.lines.get(conn);
+            lines.is_some_and(|lines| lines.iter().any(|line| line.contains("tools/call")))
+        })
+        .collect();
+    assert_eq!(refused.len(), 2);
+    world.lines.clear();
+    respond(&mut world, refused[0], "404 Not Found", "");
+    world.say(host, &ask(8, "tools/call", r#"{"name":"c"}"#));
+    respond(&mut world, refused[1], "404 Not Found", "");
+    assert!(world.spawned.len() > two);
+    let begun = serve(&mut world);
+    assert!(begun.len() == 1 && begun[0].contains("\"initialize\""), "{begun:?}");
+    let sent = serve(&mut world);
+    for part in [
+        "notifications/initialized",
+        r#"{"level":"debug"}"#,
+        r#"{"uri":"a:2"}"#,
+        r#""name":"a""#,
+        r#""name":"b""#,
+        r#""name":"c""#,
+    ] {
+        assert_eq!(sent.iter().filter(|body| body.contains(part)).count(), 1, "{part}: {sent:?}");
+    }
+    assert!(!sent.iter().any(|body| body.contains("a:1")), "{sent:?}");
+    let mut answered: Vec<String> =
+        world.lines[&host].iter().map(|line| id_of(line).to_string()).collect();
+    answered.sort();
+    assert_eq!(answered, ["6", "7", "8"]);
+    assert_eq!(world.gateway.sessions.len(), 1);
+    assert_eq!(world.gateway.links.len(), 1);
+}
+
+#[test]
+fn a_session_that_will_not_begin_again_ends_the_hosts() {
+    for silent in [false, true] {
+        let mut world = World::web();
+        let (host, _) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+        world.now = world.now + Duration::from_secs(2);
+        world.say(host, r#"{"jsonrpc":"2.0","id":6,"method":"tools/list"}"#);
+        let asked = *world
+            .lines
+            .iter()
+            .find(|(_, lines)| lines.iter().any(|line| line.contains("tools/list")))
+            .unwrap()
+            .0;
+        world.lines.clear();
+        respond(&mut world, asked, "404 Not Found", "");
+        let again = *world
+            .lines
+            .iter()
+            .find(|(_, lines)| lines.iter().any(|line| line.contains("initialize")))
+            .unwrap()
+            .0;
+        world.lines.remove(&host);
+        if silent {
+            while !world.lines.contains_key(&host) {
+                world.now = world.gateway.deadline().unwrap();
+                world.handle(Input::Tick);
+            }
+        } else {
+            respond(&mut world, again, "500 Oh", "");
+        }
+        let failed = world.hear(host);
+        assert_eq!(id_of(&failed), "6");
+        assert!(failed.contains("server: "), "{failed}");
+        assert!(world.gateway.sessions.is_empty());
+    }
+}

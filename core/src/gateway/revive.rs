@@ -1,0 +1,243 @@
+//! Sessions with a server at a URL that it no longer knows: another one takes
+//! their place, and the host notices nothing (requirements SES rows, TR-29).
+//!
+//! A server that was restarted answers 404 to what belongs to an old session. It
+//! has done nothing then, so the request that was refused is sent again in the
+//! new session, once. What the host had set there before is set again.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::{String, ToString};
+
+use super::machine::{Call, CallKind, Gateway};
+use crate::client::{Failure, Place, UpstreamId};
+use crate::jsonrpc::{Message, code, get, string};
+use crate::protocol::fault::Fault;
+use crate::protocol::method;
+use crate::protocol::revision::Revision;
+use crate::server::{ExchangeId, Outcome, PeerId, Request};
+use crate::time::Instant;
+
+/// The sessions that can begin again.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    known: BTreeMap<PeerId, Life>,
+    revivals: BTreeMap<PeerId, Revival>,
+}
+
+/// What a session with a server needs to begin again.
+#[derive(Debug)]
+struct Life {
+    /// The parameters of `initialize`.
+    initialize: Box<str>,
+    /// Since when the server has agreed.
+    open: Option<Instant>,
+    /// Whether the host has said `notifications/initialized`.
+    initialized: bool,
+    /// The parameters of the last `logging/setLevel`.
+    level: Option<String>,
+    /// The resources that are subscribed to, as raw JSON.
+    subscribed: BTreeSet<String>,
+}
+
+/// A session that is about to begin again.
+#[derive(Debug)]
+struct Revival {
+    until: Instant,
+    waiting: VecDeque<Request<'static>>,
+}
+
+impl Lives {
+    /// The end has begun: nothing begins again any more.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A host is gone.
+    pub(super) fn bury(&mut self, peer: PeerId) {
+        self.known.remove(&peer);
+        self.revivals.remove(&peer);
+    }
+
+    /// A request that waits for a new session is no longer wanted.
+    pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
+        for revival in self.revivals.values_mut() {
+            revival.waiting.retain(|request| request.exchange != exchange);
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.revivals.values().map(|revival| revival.until).min()
+    }
+}
+
+impl Gateway {
+    /// A host begins a session.
+    pub(super) fn born(&mut self, peer: PeerId, initialize: &str) {
+        if matches!(self.config.place, Place::Url { .. }) {
+            let life = Life {
+                initialize: initialize.into(),
+                open: None,
+                initialized: false,
+                level: None,
+                subscribed: BTreeSet::new(),
+            };
+            self.lives.known.insert(peer, life);
+        }
+    }
+
+    /// The server has agreed.
+    pub(super) fn opened(&mut self, id: UpstreamId) {
+        let peer = self.links.get(&id).and_then(|link| link.peer);
+        if let Some(life) = peer.and_then(|peer| self.lives.known.get_mut(&peer)) {
+            life.open = Some(self.now);
+        }
+    }
+
+    /// A copy of a request that may have to be sent again.
+    pub(super) fn spare(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
+        self.lives.known.get(&request.peer?)?;
+        Some(Box::new(Request {
+            exchange: request.exchange,
+            revision: request.revision,
+            peer: request.peer,
+            message: request.message.clone().into_owned(),
+            fields: None,
+        }))
+    }
+
+    /// The server has done what a host asked.
+    pub(super) fn remember(&mut self, request: &Request<'_>) {
+        let most = self.config.limits.subscriptions;
+        let life = request.peer.and_then(|peer| self.lives.known.get_mut(&peer));
+        let Some(life) = life else { return };
+        let params = request.message.params().unwrap_or("{}");
+        match request.message.method() {
+            method::SET_LEVEL => life.level = Some(params.into()),
+            method::SUBSCRIBE if life.subscribed.len() < most => {
+                life.subscribed.extend(get(params, "uri").map(ToString::to_string));
+            }
+            method::UNSUBSCRIBE => {
+                life.subscribed.retain(|uri| Some(uri.as_str()) != get(params, "uri"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a notification of a host may go to the server now.
+    pub(super) fn may_notify(&mut self, peer: PeerId, message: &Message<'_>) -> bool {
+        if let Some(life) = self.lives.known.get_mut(&peer) {
+            life.initialized |= message.method() == method::INITIALIZED;
+        }
+        !self.lives.revivals.contains_key(&peer)
+    }
+
+    /// Keeps a request back if its session is just beginning again. Gives it back
+    /// if not.
+    pub(super) fn await_revival<'a>(&mut self, request: Request<'a>) -> Option<Request<'a>> {
+        let revival = request.peer.and_then(|peer| self.lives.revivals.get_mut(&peer));
+        let Some(revival) = revival else { return Some(request) };
+        if revival.waiting.len() < self.config.limits.waiting {
+            revival.waiting.push_back(request.into_owned());
+        } else {
+            self.too_many_waiting(request.exchange);
+        }
+        None
+    }
+
+    /// The server did not know the session of a request. Says whether the request
+    /// is sent again.
+    pub(super) fn send_again(&mut self, id: UpstreamId, request: Request<'static>) -> bool {
+        let Some(peer) = request.peer else { return false };
+        if self.sessions.get(&peer) == Some(&id) && !self.revive(peer) {
+            return false;
+        }
+        self.await_revival(request).is_none()
+    }
+
+    /// Begins another session with the server for that of a host. `false` if the
+    /// last one has only just begun: then that is no help.
+    pub(super) fn revive(&mut self, peer: PeerId) -> bool {
+        let Some(life) = self.lives.known.get(&peer) else { return false };
+        let limits = &self.config.limits;
+        let old = life.open.is_some_and(|since| self.now.since(since) >= limits.revive_pause);
+        if !old || self.links.len() >= limits.servers {
+            return false;
+        }
+        let until = self.now + limits.handshake;
+        let params = life.initialize.clone();
+        self.lives.revivals.insert(peer, Revival { until, waiting: VecDeque::new() });
+        let id = self.add_link(Some(peer));
+        let now = self.now;
+        if let Some(link) = self.links.get_mut(&id) {
+            let method = method::INITIALIZE;
+            let request = link.upstream.request(&mut self.wires, method, Some(&params), &[]);
+            link.calls.insert(request, Call::ours(CallKind::Revive { peer }, now));
+        }
+        self.sessions.insert(peer, id);
+        self.touch(id);
+        true
+    }
+
+    /// The server has answered `initialize` for the new session.
+    pub(super) fn on_revived(&mut self, id: UpstreamId, peer: PeerId, message: &Message<'_>) {
+        let agreed = message.result().and_then(|result| get(result, "protocolVersion"));
+        let agreed = agreed.and_then(string);
+        let Some(revision) = agreed.as_deref().and_then(Revision::parse_legacy) else {
+            return self.on_revival_failure(peer, "it refuses to begin our session again");
+        };
+        let life = self.lives.known.get_mut(&peer);
+        let (Some(life), Some(link)) = (life, self.links.get_mut(&id)) else { return };
+        let (wires, now) = (&mut self.wires, self.now);
+        link.upstream.speak(revision);
+        if life.initialized {
+            link.upstream.notify(wires, method::INITIALIZED, None);
+            link.upstream.listen(wires);
+        }
+        let level = life.level.clone().map(|params| (method::SET_LEVEL, params));
+        let subscribed = life.subscribed.iter();
+        let subscribed =
+            subscribed.map(|uri| (method::SUBSCRIBE, alloc::format!(r#"{{"uri":{uri}}}"#)));
+        for (method, params) in level.into_iter().chain(subscribed) {
+            let request = link.upstream.request(wires, method, Some(&params), &[]);
+            link.calls.insert(request, Call::ours(CallKind::Restore, now));
+        }
+        life.open = Some(now);
+        self.touch(id);
+        let revival = self.lives.revivals.remove(&peer);
+        for request in revival.into_iter().flat_map(|revival| revival.waiting) {
+            let kind = CallKind::Relay { exchange: request.exchange, logs: true };
+            self.relay_legacy(id, &request, kind);
+        }
+    }
+
+    /// There will be no new session: the host begins anew itself.
+    pub(super) fn on_revival_failure(&mut self, peer: PeerId, why: &str) {
+        let Some(revival) = self.lives.revivals.remove(&peer) else { return };
+        self.lives.bury(peer);
+        let why = alloc::format!("{}: {why}", self.config.name);
+        let fault = Fault::new(code::INTERNAL_ERROR, &why);
+        for request in revival.waiting {
+            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+        }
+        if let Some(id) = self.sessions.remove(&peer) {
+            self.stop_link(id);
+        }
+        self.deserted |= self.endpoint.is_on_stdio(peer);
+        self.endpoint.end_peer(peer);
+    }
+
+    /// The session of a host that the server has ended without being asked.
+    pub(super) fn lost(&mut self, peer: PeerId, failure: &Failure) -> bool {
+        *failure == Failure::SessionLost && self.revive(peer)
+    }
+
+    /// Gives up new sessions that take too long to begin.
+    pub(super) fn check_revivals(&mut self) {
+        let now = self.now;
+        let late = |(_, revival): &(&PeerId, &Revival)| revival.until <= now;
+        while let Some(peer) = self.lives.revivals.iter().find(late).map(|(peer, _)| *peer) {
+            self.on_revival_failure(peer, "it does not begin our session again");
+        }
+    }
+}
