@@ -1,5 +1,6 @@
 //! What hosts ask and tell, on its way to the server.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -84,6 +85,16 @@ impl Gateway {
 
     /// Sends a modern request of a host to the server.
     pub(super) fn relay_modern(&mut self, id: UpstreamId, request: Request<'_>) {
+        let spare = self.spare_call(&request);
+        self.send_modern(id, request, spare);
+    }
+
+    pub(super) fn send_modern(
+        &mut self,
+        id: UpstreamId,
+        request: Request<'_>,
+        spare: Option<Box<Request<'static>>>,
+    ) {
         let now = self.now;
         let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
         let message = &request.message;
@@ -110,7 +121,7 @@ impl Gateway {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
-        link.calls.insert(sent, Call { kind, token, projection: None, spare: None, since: now });
+        link.calls.insert(sent, Call { kind, token, projection: None, spare, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);

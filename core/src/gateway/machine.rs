@@ -163,6 +163,8 @@ pub(super) enum CallKind {
     Revive { peer: PeerId },
     /// What a host had set in a session that has begun again.
     Restore,
+    /// Our own `tools/list`.
+    Relearn,
 }
 
 impl Call {
@@ -179,7 +181,7 @@ impl CallKind {
             | Self::ListTools { exchange, .. }
             | Self::Initialize { exchange, .. }
             | Self::Listen { exchange } => Some(exchange),
-            Self::Probe | Self::Open | Self::Revive { .. } | Self::Restore => None,
+            Self::Probe | Self::Open | Self::Revive { .. } | Self::Restore | Self::Relearn => None,
         }
     }
 }
@@ -327,6 +329,7 @@ impl Gateway {
         self.check_probe();
         self.check_shared();
         self.check_revivals();
+        self.check_relearning();
     }
 
     fn at_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {

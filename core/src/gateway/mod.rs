@@ -12,6 +12,7 @@
 //! | `servers` | what the server answers, asks and tells |
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
+//! | `relearn` | calls whose header fields no longer fit the server's tools |
 //! | `revive` | sessions that the server has forgotten |
 //! | `project` | from a newer legacy revision to an older one |
 //! | `question` | the same for what the server asks |
@@ -26,6 +27,7 @@ mod modern;
 mod pressure;
 mod project;
 mod question;
+mod relearn;
 mod revive;
 mod rewrite;
 mod schemas;

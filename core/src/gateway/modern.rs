@@ -8,6 +8,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
+use super::relearn::Relearning;
 use super::schemas::Schemas;
 use crate::client::{Failure, Place, UpstreamId, probe};
 use crate::jsonrpc::{Message, code};
@@ -23,6 +24,7 @@ pub(super) struct Modern {
     pub(super) verdict: Verdict,
     waiting: VecDeque<Request<'static>>,
     pub(super) schemas: Schemas,
+    pub(super) relearning: Option<Relearning>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,18 +52,23 @@ impl Modern {
     pub(super) fn forget(&mut self) {
         self.verdict = Verdict::Unknown;
         self.waiting.clear();
+        self.relearning = None;
     }
 
     /// A request that waited is no longer wanted.
     pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
         self.waiting.retain(|request| request.exchange != exchange);
+        if let Some(relearning) = &mut self.relearning {
+            relearning.forget_waiting(exchange);
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match self.verdict {
+        let asked = match self.verdict {
             Verdict::Asked { until, .. } => Some(until),
             _ => None,
-        }
+        };
+        asked.into_iter().chain(self.relearning.as_ref().map(Relearning::deadline)).min()
     }
 }
 

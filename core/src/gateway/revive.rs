@@ -97,13 +97,7 @@ impl Gateway {
     /// A copy of a request that may have to be sent again.
     pub(super) fn spare(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
         self.lives.known.get(&request.peer?)?;
-        Some(Box::new(Request {
-            exchange: request.exchange,
-            revision: request.revision,
-            peer: request.peer,
-            message: request.message.clone().into_owned(),
-            fields: None,
-        }))
+        Some(Box::new(request.to_owned()))
     }
 
     /// The server has done what a host asked.

@@ -52,6 +52,7 @@ impl Gateway {
             (CallKind::Open, _) => self.on_shared_opened(id, message),
             (CallKind::Revive { peer }, _) => self.on_revived(id, peer, message),
             (CallKind::Restore, _) => {}
+            (CallKind::Relearn, _) => self.on_relearnt(message),
             (CallKind::Initialize { exchange, host }, Some(result)) => {
                 self.on_initialized(id, exchange, host, result);
             }
@@ -95,6 +96,11 @@ impl Gateway {
                 None,
             ) => {
                 let error = message.error().unwrap_or("{}");
+                if let Some(request) = call.spare.filter(|_| modern)
+                    && self.relearn(id, *request, error)
+                {
+                    return;
+                }
                 self.endpoint.respond(exchange, Outcome::Error(error));
             }
         }
@@ -155,6 +161,7 @@ impl Gateway {
                 CallKind::Open => self.on_shared_failure(id, &failure.to_string()),
                 CallKind::Revive { peer } => self.on_revival_failure(peer, &failure.to_string()),
                 CallKind::Restore => {}
+                CallKind::Relearn => self.relearnt(false),
                 _ => self.on_probe_failure(id, failure),
             };
         };

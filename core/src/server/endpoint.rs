@@ -110,6 +110,17 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// A copy, independent of the bytes that it came in.
+    pub fn to_owned(&self) -> Request<'static> {
+        Request {
+            exchange: self.exchange,
+            revision: self.revision,
+            peer: self.peer,
+            message: self.message.clone().into_owned(),
+            fields: self.fields.clone(),
+        }
+    }
+
     /// The same, independent of the bytes that it came in.
     pub fn into_owned(self) -> Request<'static> {
         let Self { exchange, revision, peer, message, fields } = self;
