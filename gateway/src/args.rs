@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lexopt::{Arg, Parser};
 
+use crate::access;
 use crate::error::Error;
 use crate::help::Topic;
 
@@ -14,7 +15,7 @@ use crate::help::Topic;
 pub(crate) enum Command {
     Help(Topic),
     Version,
-    Daemon { listen: Vec<String>, insecure: bool, common: Common },
+    Daemon { listen: Vec<String>, access: access::Options, common: Common },
     Serve { common: Common },
     Call { tool: String, arguments: Option<String>, print: Print, common: Common },
     List { print: Print, common: Common },
@@ -69,7 +70,7 @@ impl Default for Runtime {
 #[derive(Default)]
 struct Given {
     listen: Vec<String>,
-    insecure: bool,
+    access: access::Options,
     runtime: Runtime,
     quiet: bool,
     json: bool,
@@ -135,7 +136,13 @@ fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
                 given.sources.push(Source::Config(path.into()));
             }
             Arg::Short('l') | Arg::Long("listen") if listens => given.listen.push(value(parser)?),
-            Arg::Long("insecure") if listens => given.insecure = true,
+            Arg::Long("insecure") if listens => given.access.insecure = true,
+            Arg::Long("allow-origin") if listens => given.access.origins.push(value(parser)?),
+            Arg::Long("allow-host") if listens => given.access.hosts.push(value(parser)?),
+            Arg::Long("token-file") if listens => {
+                let path = parser.value().map_err(Error::usage)?;
+                given.access.token_file = Some(path.into());
+            }
             Arg::Long("json") if asks => given.json = true,
             Arg::Long("timeout") if asks => given.timeout = Some(seconds(&value(parser)?)?),
             Arg::Value(word) => given.words.push(text(word)?),
@@ -164,7 +171,7 @@ fn command(parser: &mut Parser) -> Result<Option<Source>, Error> {
 }
 
 fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
-    let Given { listen, insecure, runtime, quiet, json, timeout, mut sources, words, help: _ } =
+    let Given { listen, access, runtime, quiet, json, timeout, mut sources, words, help: _ } =
         given;
     let mut words = words.into_iter();
     let (tool, arguments) = match topic {
@@ -196,7 +203,7 @@ fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
     let common = Common { source, runtime, quiet };
     let print = Print { json, timeout };
     Ok(match (topic, tool) {
-        (Topic::Daemon, _) => Command::Daemon { listen, insecure, common },
+        (Topic::Daemon, _) => Command::Daemon { listen, access, common },
         (Topic::Serve | Topic::Mcpx, _) => Command::Serve { common },
         (Topic::Ls, _) => Command::List { print, common },
         (Topic::Call, Some(tool)) => Command::Call { tool, arguments, print, common },
@@ -270,14 +277,20 @@ mod tests {
     fn listeners_add_up() {
         let expected = Command::Daemon {
             listen: vec!["a:1".into(), "unix:b".into()],
-            insecure: true,
+            access: access::Options {
+                insecure: true,
+                origins: vec!["https://a".into(), "https://b".into()],
+                hosts: vec!["h".into()],
+                token_file: Some("t".into()),
+            },
             common: Common {
                 source: Source::Config("f".into()),
                 runtime: Runtime::Blocking,
                 quiet: true,
             },
         };
-        let line = "daemon --listen a:1 -l unix:b --insecure -q --runtime blocking -c f";
+        let line = "daemon --listen a:1 -l unix:b --insecure --allow-origin https://a --allow-host h \
+                    --allow-origin=https://b --token-file t -q --runtime blocking -c f";
         assert_eq!(parse(line), Ok(expected));
     }
 

@@ -8,12 +8,14 @@
 //! | `upstream` | which server, in words that the core understands |
 //! | `tls` | TLS and proxies, between the core and a runtime |
 //! | `listen`, `socket` | addresses, and sockets in the file system |
+//! | `access` | who may use them |
 //! | `run` | `mcpx daemon` and `mcpx serve` |
 //! | `ask`, `show` | `mcpx call` and `mcpx ls`, and their results in print |
 //! | `demo` | the server that is built in |
 //! | `report`, `error` | what goes to standard error, and how we exit |
 #![forbid(unsafe_code)]
 
+mod access;
 mod args;
 mod ask;
 mod config;
@@ -48,7 +50,7 @@ fn execute(command: Command) -> Result<Exit, Error> {
     match command {
         Command::Help(topic) => show::print(help::of(topic)),
         Command::Version => show::print(concat!("mcpx ", env!("CARGO_PKG_VERSION"), "\n")),
-        Command::Daemon { listen, insecure, common } => run::daemon(&listen, insecure, &common),
+        Command::Daemon { listen, access, common } => run::daemon(&listen, &access, &common),
         Command::Serve { common } => run::serve(&common),
         Command::Call { tool, arguments, print, common } => {
             ask::call(tool, arguments.as_deref(), &print, &common)

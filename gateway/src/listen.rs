@@ -7,9 +7,9 @@ use std::os::unix::net::UnixListener;
 #[cfg(unix)]
 use std::path::PathBuf;
 
-use mcpx_core::protocol::origin::OriginRules;
 use mcpx_core::server;
 
+use crate::access;
 use crate::error::Error;
 #[cfg(unix)]
 use crate::socket::{self, SocketFile};
@@ -55,9 +55,9 @@ pub(crate) struct Listening {
     pub(crate) files: Vec<SocketFile>,
 }
 
-/// Listens on all `addresses`. Addresses that other machines can reach are
-/// refused unless `insecure`.
-pub(crate) fn bind(addresses: &[String], insecure: bool) -> Result<Listening, Error> {
+/// Listens on all `addresses`. Addresses that other machines can reach need tokens,
+/// or the user's word.
+pub(crate) fn bind(addresses: &[String], access: &access::Options) -> Result<Listening, Error> {
     let mut listening = Listening::default();
     let given = addresses.iter().map(String::as_str);
     let default = [DEFAULT].into_iter().filter(|_| addresses.is_empty());
@@ -67,12 +67,9 @@ pub(crate) fn bind(addresses: &[String], insecure: bool) -> Result<Listening, Er
             Address::Tcp { speech, host, port } => {
                 let resolved = resolve(&host, port)
                     .map_err(|why| Error::failed(format!("--listen {text}: {why}")))?;
-                if !insecure && resolved.iter().any(|address| !address.ip().is_loopback()) {
-                    return Err(wrong(
-                        "other machines could use the server there, without any authentication: \
-                         listen on 127.0.0.1, or add --insecure if that is meant"
-                            .into(),
-                    ));
+                let guarded = access.insecure || access.has_tokens() && speech == Speech::Http;
+                if !guarded && resolved.iter().any(|address| !address.ip().is_loopback()) {
+                    return Err(wrong(exposed(speech).into()));
                 }
                 for socket in tcp(&resolved).map_err(|error| {
                     let hint = match error.kind() {
@@ -84,10 +81,10 @@ pub(crate) fn bind(addresses: &[String], insecure: bool) -> Result<Listening, Er
                     };
                     Error::failed(format!("--listen {text}: {error}; {hint}"))
                 })? {
-                    listening.add_tcp(speech, socket).map_err(Error::failed)?;
+                    listening.add_tcp(speech, socket, access).map_err(Error::failed)?;
                 }
             }
-            Address::Unix { speech, path } => listening.add_unix(speech, path, text)?,
+            Address::Unix { speech, path } => listening.add_unix(speech, path, text, access)?,
         }
     }
     Ok(listening)
@@ -192,11 +189,17 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 impl Listening {
-    fn add_tcp(&mut self, speech: Speech, socket: TcpListener) -> Result<(), String> {
+    fn add_tcp(
+        &mut self,
+        speech: Speech,
+        socket: TcpListener,
+        access: &access::Options,
+    ) -> Result<(), String> {
         let bound = socket.local_addr().map_err(|error| error.to_string())?;
         match speech {
             Speech::Http => {
-                self.rules.push(http(&bound.to_string())?);
+                let rules = access.rules(&bound.to_string())?;
+                self.rules.push(server::Listener::Http(rules));
                 self.lines.push(format!("listening on http://{bound}{PATH}"));
             }
             Speech::Ndjson => {
@@ -209,13 +212,19 @@ impl Listening {
     }
 
     #[cfg(unix)]
-    fn add_unix(&mut self, speech: Speech, path: String, text: &str) -> Result<(), Error> {
+    fn add_unix(
+        &mut self,
+        speech: Speech,
+        path: String,
+        text: &str,
+        access: &access::Options,
+    ) -> Result<(), Error> {
         let failed = |why: String| Error::failed(format!("--listen {text}: {why}"));
         let (socket, file) = socket::bind(&PathBuf::from(&path)).map_err(failed)?;
         self.files.push(file);
         match speech {
             Speech::Http => {
-                self.rules.push(http(&path).map_err(failed)?);
+                self.rules.push(server::Listener::Http(access.rules(&path).map_err(failed)?));
                 self.lines.push(format!("listening on unix:{path}"));
             }
             Speech::Ndjson => {
@@ -228,14 +237,29 @@ impl Listening {
     }
 
     #[cfg(not(unix))]
-    fn add_unix(&mut self, _: Speech, _: String, text: &str) -> Result<(), Error> {
+    fn add_unix(
+        &mut self,
+        _: Speech,
+        _: String,
+        text: &str,
+        _: &access::Options,
+    ) -> Result<(), Error> {
         Err(Error::usage(format!("--listen {text}: there are no Unix sockets on this system")))
     }
 }
 
-fn http(bind: &str) -> Result<server::Listener, String> {
-    let rules = OriginRules::new(bind, None, None).map_err(|error| error.to_string())?;
-    Ok(server::Listener::Http(rules))
+/// Why an address is refused that other machines can reach.
+fn exposed(speech: Speech) -> &'static str {
+    match speech {
+        Speech::Http => {
+            "other machines could use the server there: ask them for a token with --token-file \
+             FILE, listen on 127.0.0.1, or add --insecure if everybody may"
+        }
+        Speech::Ndjson => {
+            "other machines could use the server there, and lines carry no token: use HTTP with \
+             --token-file, listen on 127.0.0.1, or add --insecure if everybody may"
+        }
+    }
 }
 
 #[cfg(test)]
@@ -286,9 +310,14 @@ mod tests {
     #[test]
     fn other_machines_are_kept_out() {
         for text in ["0.0.0.0:0", "[::]:0", "ndjson+tcp:0.0.0.0:0"] {
-            let error = bind(&[text.into()], false).unwrap_err();
+            let error = bind(&[text.into()], &access::Options::default()).unwrap_err();
             assert!(error.text().contains("--insecure"), "{text}: {}", error.text());
         }
-        assert_eq!(bind(&["0.0.0.0:0".into()], true).unwrap().sockets.len(), 1);
+        let everybody = access::Options { insecure: true, ..access::Options::default() };
+        assert_eq!(bind(&["0.0.0.0:0".into()], &everybody).unwrap().sockets.len(), 1);
+        let guarded =
+            access::Options { token_file: Some("tokens".into()), ..access::Options::default() };
+        assert_eq!(bind(&["0.0.0.0:0".into()], &guarded).unwrap().sockets.len(), 1);
+        assert!(bind(&["ndjson+tcp:0.0.0.0:0".into()], &guarded).is_err());
     }
 }

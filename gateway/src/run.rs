@@ -9,6 +9,7 @@ use mcpx_core::gateway::{self, Gateway};
 use mcpx_core::server;
 use mcpx_core::time::Instant;
 
+use crate::access;
 use crate::args::{Common, Runtime, Source};
 use crate::demo::Demo;
 use crate::error::{Error, Exit};
@@ -18,12 +19,18 @@ use crate::tls::{self, Secure};
 use crate::upstream::{self, Upstream};
 
 /// Serves over sockets until the user stops it.
-pub(crate) fn daemon(listen: &[String], insecure: bool, common: &Common) -> Result<Exit, Error> {
+pub(crate) fn daemon(
+    listen: &[String],
+    access: &access::Options,
+    common: &Common,
+) -> Result<Exit, Error> {
     let upstream = upstream(&common.source)?;
-    let mut listening = listen::bind(listen, insecure)?;
+    let asked = access.access()?;
+    let mut listening = listen::bind(listen, access)?;
     let rules = std::mem::take(&mut listening.rules);
     let places = listening.sockets.into_iter().map(Place::Socket).collect();
-    run_endpoint(upstream, endpoint(rules), places, listening.lines, common)?;
+    let endpoint = server::Config { access: asked, ..endpoint(rules) };
+    run_endpoint(upstream, endpoint, places, listening.lines, common)?;
     Ok(Exit::Done)
 }
 

@@ -378,6 +378,42 @@ fn port_0_is_told_and_works() {
 }
 
 #[test]
+fn tokens_are_asked_for() {
+    let folder = Folder::new("token");
+    let token = "0123456789abcdef0123456789abcdef";
+    let file =
+        folder.file("tokens", &format!("# for tests\n\n  {token} \nanother-token-of-ours\n"));
+    let private = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    private(0o604);
+    let done = run(&["daemon", "--demo", "--token-file", &file], "");
+    assert_fails(&done, 2, "chmod 600");
+    private(0o600);
+    for (text, part) in [
+        ("# none\n", "no token"),
+        ("short", "token 1 is shorter"),
+        ("é123456789abcdefgh", "token 1 has"),
+    ] {
+        let path = folder.file("bad", text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let done = run(&["daemon", "--demo", "--token-file", &path], "");
+        assert_fails(&done, 2, part);
+        assert!(!done.err.contains("short,") && !done.err.contains("123456789abc"), "{}", done.err);
+    }
+    let args = ["--demo", "--token-file", &file, "--listen", "0.0.0.0:0"];
+    let daemon = Daemon::start(&args, 1);
+    let place = daemon.places[0].strip_prefix("http://0.0.0.0:").unwrap();
+    let url = format!("http://127.0.0.1:{place}");
+    let done = run(&["ls", "--url", &url], "");
+    assert_fails(&done, 1, "Authorization is missing");
+    let config = format!(
+        r#"{{"mcpServers":{{"s":{{"url":"{url}","headers":{{"Authorization":"Bearer {token}"}}}}}}}}"#
+    );
+    let done = run(&["ls", "--config", &folder.file("c.json", &config)], "");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(daemon.stop().0, Some(0));
+}
+
+#[test]
 fn all_addresses_are_told() {
     let folder = Folder::new("all");
     let unix = format!("unix:{}", folder.path("h"));

@@ -12,6 +12,8 @@ use std::time::Duration;
 use mcpx_core::driver::ListenerId;
 
 use crate::Listener;
+#[cfg(unix)]
+use crate::credentials::ours;
 use crate::socket::Socket;
 use crate::workers::{Report, Reports, STACK, start};
 
@@ -53,7 +55,7 @@ impl Acceptor {
             #[cfg(unix)]
             Listener::Unix(listener) => {
                 let address = Address::Unix(listener.local_addr()?);
-                let accept = move |listener: &UnixListener| Ok(listener.accept()?.0.into());
+                let accept = move |listener: &UnixListener| Ok(ours(listener.accept()?.0)?.into());
                 start("accept", STACK, move || serve(listener, accept, &seen, id, &reports))?;
                 address
             }
@@ -113,7 +115,7 @@ fn serve<L>(
                 }
             }
             Err(error) => match error.kind() {
-                // The peer went away while it waited.
+                // The peer went away while it waited, or is none of ours.
                 io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
                 _ => thread::sleep(REST),
             },

@@ -12,6 +12,7 @@
 //! | `conn` | what that thread knows of a connection |
 //! | `workers` | the reader and the writer of a connection |
 //! | `accept` | a thread for each listener |
+//! | `credentials` | whose Unix sockets are let in |
 //! | `connect` | a thread for each attempt to connect |
 //! | `process` | children, and a thread that waits for each |
 //! | `socket` | TCP and Unix sockets as one type |
@@ -27,6 +28,8 @@ mod accept;
 mod act;
 mod conn;
 mod connect;
+#[cfg(unix)]
+mod credentials;
 mod process;
 mod socket;
 mod system;

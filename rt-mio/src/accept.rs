@@ -8,6 +8,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry, Token};
 
 use crate::Listener;
+use crate::credentials::ours;
 
 /// How long a listener rests when the system has no descriptor or memory for
 /// another connection.
@@ -64,13 +65,15 @@ impl Acceptor {
                     let _ = stream.set_nodelay(true);
                     stream.into()
                 }),
-                Socket::Unix(listener) => listener.accept().map(|(stream, _)| stream.into()),
+                Socket::Unix(listener) => {
+                    listener.accept().and_then(|(stream, _)| ours(stream)).map(OwnedFd::from)
+                }
             };
             match accepted {
                 Ok(socket) => return Some(socket),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.ready = false,
-                    // The peer went away while it waited.
+                    // The peer went away while it waited, or is none of ours.
                     ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
                     _ => {
                         self.rests = Some(now + REST);

@@ -15,6 +15,7 @@
 //! | `table` | the connections, by id and by place |
 //! | `stream` | one direction of a connection: readiness, reading, writing |
 //! | `accept` | listeners |
+//! | `credentials` | whose Unix sockets are let in |
 //! | `connect` | looking up names and trying addresses |
 //! | `process` | children: start, signal, end |
 //! | `stdio` | our own standard input and output |
@@ -26,6 +27,7 @@
 mod accept;
 mod act;
 mod connect;
+mod credentials;
 mod process;
 mod signals;
 mod stdio;

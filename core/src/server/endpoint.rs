@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::batch::Batches;
 use super::exchange::{AskId, Exchange, ExchangeId};
+use super::gate::Access;
 use super::http::{Http, State};
 use super::limits::Limits;
 use super::peer::{Peer, PeerId};
@@ -28,6 +29,8 @@ pub struct Config {
     /// The path of the MCP endpoint on HTTP listeners, such as `/mcp`. It is at
     /// `/`, too.
     pub path: String,
+    /// What is asked of everybody who comes by HTTP.
+    pub access: Access,
     /// Its limits.
     pub limits: Limits,
     /// Whether a legacy request over HTTP must belong to a session. Otherwise one
@@ -40,7 +43,8 @@ impl Default for Config {
     /// No listeners yet, and `/mcp`.
     fn default() -> Self {
         let limits = Limits::default();
-        Self { listeners: Vec::new(), path: String::from("/mcp"), limits, strict: false }
+        let access = Access::default();
+        Self { listeners: Vec::new(), path: String::from("/mcp"), access, limits, strict: false }
     }
 }
 

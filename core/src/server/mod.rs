@@ -11,7 +11,9 @@
 //! | --- | --- |
 //! | `endpoint` | connections and inputs |
 //! | `admit` | what a message is, and whether it may come in |
-//! | `http` | HTTP connections, answers and streams |
+//! | `http` | HTTP connections and the requests on them |
+//! | `gate` | who may come in by HTTP |
+//! | `respond` | responses and event streams on HTTP connections |
 //! | `post` | what is in a POST, and whom it belongs to |
 //! | `batch` | arrays of messages |
 //! | `pipe` | newline-framed connections |
@@ -25,11 +27,13 @@ mod admit;
 mod batch;
 mod endpoint;
 mod exchange;
+mod gate;
 mod http;
 mod limits;
 mod peer;
 mod pipe;
 mod post;
+mod respond;
 mod stream;
 mod sweep;
 #[cfg(test)]
@@ -38,5 +42,6 @@ mod token;
 
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
 pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
+pub use gate::Access;
 pub use limits::Limits;
 pub use peer::PeerId;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::{AskId, ExchangeId};
+use super::gate::Principal;
 use super::stream::Stream;
 use super::token::Ticket;
 use crate::driver::ConnId;
@@ -43,6 +44,8 @@ pub(super) enum Place {
 /// A session over HTTP.
 #[derive(Debug, Default)]
 pub(super) struct Session {
+    /// Whose it is, if that matters.
+    pub(super) owner: Option<Principal>,
     /// When its id on the wire ceases to hold; none before `initialize` has
     /// succeeded.
     pub(super) expires: Option<Instant>,
@@ -84,14 +87,24 @@ impl Endpoint {
 
     /// A session for an `initialize` that has just come. It has no id before
     /// that succeeds. `None` if there are too many.
-    pub(super) fn add_session_peer(&mut self) -> Option<PeerId> {
+    pub(super) fn add_session_peer(&mut self, conn: ConnId) -> Option<PeerId> {
         if self.peers.len() >= self.config.limits.sessions {
             return None;
         }
+        let owner = self.principal(conn);
         let peer = PeerId(self.number());
-        self.peers.insert(peer, Peer::new(Place::Session(Session::default()), self.now));
+        let session = Session { owner, ..Session::default() };
+        self.peers.insert(peer, Peer::new(Place::Session(session), self.now));
         self.sweep_by(self.now + self.config.limits.session_idle);
         Some(peer)
+    }
+
+    /// Who asks on a connection, if that matters.
+    pub(super) fn principal(&self, conn: ConnId) -> Option<Principal> {
+        match self.conns.get(&conn) {
+            Some(Conn::Http(http)) => http.principal,
+            _ => None,
+        }
     }
 
     pub(super) fn is_opening(&self, peer: PeerId) -> bool {

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use super::admit::{self, Admitted};
 use super::endpoint::{Endpoint, Event};
 use super::exchange::{Carried, Carrier, Sender, Unasked, Way};
-use super::http::{no_session, wish};
+use super::gate::wish;
+use super::http::no_session;
 use super::token::Ticket;
 use crate::driver::ConnId;
 use crate::jsonrpc::{Batch, Incoming, Kind, Message, code};
@@ -78,7 +79,7 @@ impl Endpoint {
         let conn = way.conn;
         let token = session_token(head);
         if message.kind() == Kind::Request && message.method() == method::INITIALIZE {
-            let Some(peer) = self.add_session_peer() else {
+            let Some(peer) = self.add_session_peer(conn) else {
                 let fault = Fault::new(code::INTERNAL_ERROR, "Too many sessions: try again later");
                 self.refuse(conn, 503, &fault, message.id());
                 return None;
@@ -87,7 +88,7 @@ impl Endpoint {
             return self.begin(sender, Carried::Alone(way), message);
         }
         let Some(token) = token else { return self.read_stateless(way, head, message) };
-        let Some(Ticket { peer, revision, .. }) = self.session(token) else {
+        let Some(Ticket { peer, revision, .. }) = self.session(conn, token) else {
             // Never the id of an answer: it is not a request of theirs.
             let id = message.id().filter(|_| message.kind() == Kind::Request);
             self.refuse(conn, 404, &no_session(), id);
@@ -160,7 +161,7 @@ impl Endpoint {
         let named = admit::header(head).map_err(refused)?;
         let sender = match session_token(head) {
             Some(token) => {
-                let session = self.session(token).ok_or_else(|| (404, no_session()))?;
+                let session = self.session(conn, token).ok_or_else(|| (404, no_session()))?;
                 Sender::session(session.peer, session.revision)
             }
             None => Sender::stateless(named.unwrap_or(Revision::UNNAMED)),

@@ -6,6 +6,7 @@
 
 use super::endpoint::Endpoint;
 use super::peer::{PeerId, Place};
+use crate::driver::ConnId;
 use crate::protocol::revision::Revision;
 use crate::time::Instant;
 
@@ -54,10 +55,12 @@ impl Endpoint {
     /// The live session with this id on the wire. Nothing for an id that is
     /// forged, has expired, or whose session has ended: all look the same to the
     /// host.
-    pub(super) fn session(&mut self, token: &str) -> Option<Ticket> {
+    pub(super) fn session(&mut self, conn: ConnId, token: &str) -> Option<Ticket> {
+        let asks = self.principal(conn);
         let ticket = Ticket::read(&self.sealer.open(PURPOSE, token)?)?;
         let peer = self.peers.get_mut(&ticket.peer)?;
-        if ticket.expires <= self.now || !matches!(peer.place, Place::Session(_)) {
+        let theirs = matches!(&peer.place, Place::Session(session) if session.owner == asks);
+        if ticket.expires <= self.now || !theirs {
             return None;
         }
         peer.last_seen = self.now;

@@ -1,5 +1,6 @@
 //! The endpoint as hosts see it, byte for byte, without a runtime.
 
+mod access;
 mod batch;
 mod rows;
 mod session;
