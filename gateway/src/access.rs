@@ -1,4 +1,4 @@
-//! Who may use the addresses of `mcpx daemon`.
+//! Who may use the addresses of `mcpx daemon`, and how.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ use crate::error::Error;
 /// What the command line says about it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
+    /// HTTP+SSE of 2024-11-05 is served as well.
+    pub(crate) legacy_sse: bool,
     /// Addresses that other machines can reach are fine without tokens.
     pub(crate) insecure: bool,
     /// Origins whose pages may use the endpoint, besides the loopback names.

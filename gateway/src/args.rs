@@ -136,6 +136,7 @@ fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
                 given.sources.push(Source::Config(path.into()));
             }
             Arg::Short('l') | Arg::Long("listen") if listens => given.listen.push(value(parser)?),
+            Arg::Long("legacy-sse") if listens => given.access.legacy_sse = true,
             Arg::Long("insecure") if listens => given.access.insecure = true,
             Arg::Long("allow-origin") if listens => given.access.origins.push(value(parser)?),
             Arg::Long("allow-host") if listens => given.access.hosts.push(value(parser)?),
@@ -278,6 +279,7 @@ mod tests {
         let expected = Command::Daemon {
             listen: vec!["a:1".into(), "unix:b".into()],
             access: access::Options {
+                legacy_sse: true,
                 insecure: true,
                 origins: vec!["https://a".into(), "https://b".into()],
                 hosts: vec!["h".into()],
@@ -290,7 +292,7 @@ mod tests {
             },
         };
         let line = "daemon --listen a:1 -l unix:b --insecure --allow-origin https://a --allow-host h \
-                    --allow-origin=https://b --token-file t -q --runtime blocking -c f";
+                    --allow-origin=https://b --token-file t --legacy-sse -q --runtime blocking -c f";
         assert_eq!(parse(line), Ok(expected));
     }
 

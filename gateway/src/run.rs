@@ -29,7 +29,8 @@ pub(crate) fn daemon(
     let mut listening = listen::bind(listen, access)?;
     let rules = std::mem::take(&mut listening.rules);
     let places = listening.sockets.into_iter().map(Place::Socket).collect();
-    let endpoint = server::Config { access: asked, ..endpoint(rules) };
+    let legacy_sse = access.legacy_sse.then(server::LegacySse::default);
+    let endpoint = server::Config { access: asked, legacy_sse, ..endpoint(rules) };
     run_endpoint(upstream, endpoint, places, listening.lines, common)?;
     Ok(Exit::Done)
 }

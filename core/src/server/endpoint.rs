@@ -9,6 +9,7 @@ use super::batch::Batches;
 use super::exchange::{AskId, Exchange, ExchangeId};
 use super::gate::Access;
 use super::http::{Http, State};
+use super::legacy_sse::LegacySse;
 use super::limits::Limits;
 use super::peer::{Peer, PeerId};
 use super::pipe::Pipe;
@@ -31,6 +32,9 @@ pub struct Config {
     pub path: String,
     /// What is asked of everybody who comes by HTTP.
     pub access: Access,
+    /// Whether HTTP listeners serve the transport of 2024-11-05 as well. Default
+    /// `None`.
+    pub legacy_sse: Option<LegacySse>,
     /// Its limits.
     pub limits: Limits,
     /// Whether a legacy request over HTTP must belong to a session. Otherwise one
@@ -43,8 +47,14 @@ impl Default for Config {
     /// No listeners yet, and `/mcp`.
     fn default() -> Self {
         let limits = Limits::default();
-        let access = Access::default();
-        Self { listeners: Vec::new(), path: String::from("/mcp"), access, limits, strict: false }
+        Self {
+            listeners: Vec::new(),
+            path: String::from("/mcp"),
+            access: Access::default(),
+            legacy_sse: None,
+            limits,
+            strict: false,
+        }
     }
 }
 

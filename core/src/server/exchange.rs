@@ -321,7 +321,7 @@ impl Endpoint {
         let conn = way.conn;
         let envelope = outcome.envelope(id);
         match way.carrier {
-            Carrier::Pipe => self.output.write(conn, |tail| envelope.write_line(tail)),
+            Carrier::Pipe => self.write_pipe(conn, &envelope),
             Carrier::Http { streaming: true, .. } => {
                 self.write_event(conn, &envelope);
                 self.end_stream(conn);
@@ -405,7 +405,7 @@ impl Endpoint {
                 if !self.stands(conn) {
                     return false;
                 }
-                self.output.write(conn, |tail| envelope.write_line(tail));
+                self.write_pipe(conn, envelope);
             }
             Place::Session(session) => match session.primary().map(|s| (s.number(), s.conn)) {
                 Some((stream, conn)) => {
@@ -435,7 +435,7 @@ impl Endpoint {
             return Delivery::Done(false);
         }
         match (carrier, peer, stream) {
-            (Carrier::Pipe, ..) => self.output.write(conn, |tail| envelope.write_line(tail)),
+            (Carrier::Pipe, ..) => self.write_pipe(conn, envelope),
             (_, Some(peer), Some(stream)) => {
                 self.write_on(peer, stream, |out| envelope.write_line(out));
             }

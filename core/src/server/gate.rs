@@ -9,6 +9,7 @@ use core::fmt;
 
 use subtle::{Choice, ConstantTimeEq as _};
 
+use super::endpoint::Config;
 use crate::protocol::origin::OriginRules;
 use crate::wire::http1::{Form, RequestHead};
 
@@ -53,10 +54,9 @@ pub(super) enum Verdict {
 pub(super) fn judge(
     head: &RequestHead,
     rules: Option<&OriginRules>,
-    access: &Access,
-    path: &str,
+    config: &Config,
 ) -> (Verdict, Option<String>) {
-    let fields = &head.fields;
+    let (fields, access) = (&head.fields, &config.access);
     let target = head.host().filter(|_| head.form() == Form::Absolute);
     let checked = rules
         .map_or(Ok(()), |it| it.check(fields.get_all("host"), fields.get_all("origin"), target));
@@ -64,7 +64,7 @@ pub(super) fn judge(
         return (Verdict::Refused(refused.status(), refused.to_string().into()), None);
     }
     let origin = fields.get_str("origin").filter(|_| access.cors).map(|it| String::from(it.trim()));
-    let verdict = if !is_at(head, path) {
+    let verdict = if !is_at(head, config) {
         Verdict::Refused(404, "Not found: the MCP endpoint is at another path".into())
     } else if origin.is_some() && is_preflight(head) {
         Verdict::Preflight(allowed_fields(head))
@@ -130,8 +130,11 @@ fn allowed_fields(head: &RequestHead) -> String {
 
 /// Whether the endpoint is at the path of a request. Nothing else is here, so
 /// whoever names only the host means it.
-fn is_at(head: &RequestHead, path: &str) -> bool {
-    head.path() == path || head.path() == "/"
+fn is_at(head: &RequestHead, config: &Config) -> bool {
+    let path = head.path();
+    path == config.path
+        || path == "/"
+        || config.legacy_sse.as_ref().is_some_and(|legacy| legacy.has(path))
 }
 
 fn refuse_by_head(head: &RequestHead) -> Option<(u16, &'static str)> {

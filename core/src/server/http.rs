@@ -53,6 +53,8 @@ pub(super) enum State {
     Busy(Work),
     /// A GET stream of a session.
     Stream(PeerId),
+    /// The stream of a conversation by HTTP+SSE.
+    Conversation(PeerId),
     /// Nothing more is read; what is queued is written, then the end.
     Closing,
 }
@@ -112,7 +114,7 @@ impl Endpoint {
                     *input = &[];
                     return None;
                 }
-                State::Busy(_) | State::Stream(_) => {
+                State::Busy(_) | State::Stream(_) | State::Conversation(_) => {
                     http.held.extend_from_slice(core::mem::take(input));
                     if http.held.len() > limit {
                         self.output.pause(conn, PauseReason::Busy);
@@ -200,7 +202,7 @@ impl Endpoint {
             Some(Listener::Http(rules)) => Some(rules),
             _ => None,
         };
-        let (verdict, origin) = gate::judge(&head, rules, &config.access, &config.path);
+        let (verdict, origin) = gate::judge(&head, rules, config);
         http.origin = origin;
         let refused = match verdict {
             Verdict::Welcome(principal) => {
@@ -236,6 +238,9 @@ impl Endpoint {
         head: &RequestHead,
         body: Cow<'a, [u8]>,
     ) -> Option<Event<'a>> {
+        if self.config.legacy_sse.as_ref().is_some_and(|it| it.has(head.path())) {
+            return self.read_legacy(conn, head, body);
+        }
         match head.method() {
             "POST" => self.read_post(conn, head, body),
             "GET" => self.open_get(conn, head),
@@ -344,7 +349,9 @@ impl Endpoint {
         let Some(http) = self.http(conn) else { return };
         http.ended = true;
         match http.state {
-            State::Idle | State::Reading | State::Stream(_) => self.close(conn),
+            State::Idle | State::Reading | State::Stream(_) | State::Conversation(_) => {
+                self.close(conn);
+            }
             State::Closing if queued == 0 => self.close(conn),
             State::Closing => {}
             State::Busy(Work::Request(exchange)) => {
@@ -366,6 +373,7 @@ impl Endpoint {
             State::Stream(peer) => {
                 self.stream_lost(peer, conn);
             }
+            State::Conversation(peer) => self.end_peer(peer),
             State::Idle | State::Reading | State::Closing => {}
         }
     }

@@ -15,6 +15,7 @@
 //! | `gate` | who may come in by HTTP |
 //! | `respond` | responses and event streams on HTTP connections |
 //! | `post` | what is in a POST, and whom it belongs to |
+//! | `legacy_sse` | HTTP+SSE of 2024-11-05 |
 //! | `batch` | arrays of messages |
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
@@ -29,6 +30,7 @@ mod endpoint;
 mod exchange;
 mod gate;
 mod http;
+mod legacy_sse;
 mod limits;
 mod peer;
 mod pipe;
@@ -43,5 +45,6 @@ mod token;
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
 pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
 pub use gate::Access;
+pub use legacy_sse::LegacySse;
 pub use limits::Limits;
 pub use peer::PeerId;

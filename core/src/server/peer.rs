@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::{AskId, ExchangeId};
 use super::gate::Principal;
+use super::http::State;
 use super::stream::Stream;
 use super::token::Ticket;
 use crate::driver::ConnId;
@@ -145,11 +146,13 @@ impl Endpoint {
                     self.end_stream(conn);
                 }
             }
-            Place::Pipe(conn) => {
-                if matches!(self.conns.get(&conn), Some(Conn::Pipe(_))) {
-                    self.finish_then_close(conn);
+            Place::Pipe(conn) => match self.conns.get(&conn) {
+                Some(Conn::Pipe(_)) => self.finish_then_close(conn),
+                Some(Conn::Http(http)) if http.state == State::Conversation(peer) => {
+                    self.end_stream(conn);
                 }
-            }
+                _ => {}
+            },
         }
         self.events.push_back(Event::Ended { peer });
     }

@@ -13,7 +13,7 @@ use super::limits::Limits;
 use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Incoming, Message, code, error_object};
-use crate::output::{Output, PauseReason};
+use crate::output::PauseReason;
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::Revision;
 use crate::time::Instant;
@@ -81,7 +81,7 @@ impl Endpoint {
                     if skimmed.method && skimmed.id.is_some() {
                         let error =
                             error_object(code::INVALID_REQUEST, "The message is too long", None);
-                        write_error(&mut self.output, conn, skimmed.id.as_deref(), &error);
+                        self.write_error(conn, skimmed.id.as_deref(), &error);
                     }
                 }
             }
@@ -112,7 +112,7 @@ impl Endpoint {
                     _ => Err(Fault::new(code::INVALID_REQUEST, admit::NO_BATCH)),
                 };
                 if let Err(fault) = read {
-                    write_error(&mut self.output, conn, no_id(session), &fault.object);
+                    self.write_error(conn, no_id(session), &fault.object);
                 }
                 None
             }
@@ -120,7 +120,7 @@ impl Endpoint {
                 if rejected.answerable {
                     let error = admit::rejection(&rejected);
                     let id = rejected.id.as_deref().or(no_id(session));
-                    write_error(&mut self.output, conn, id, &error);
+                    self.write_error(conn, id, &error);
                 }
                 None
             }
@@ -139,7 +139,11 @@ impl Endpoint {
         matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if pipe.stdio)
     }
 
-    fn read_message<'a>(
+    fn write_error(&mut self, conn: ConnId, id: Option<&str>, error: &str) {
+        self.write_pipe(conn, &Envelope::Error { id, error });
+    }
+
+    pub(super) fn read_message<'a>(
         &mut self,
         conn: ConnId,
         peer: PeerId,
@@ -157,7 +161,7 @@ impl Endpoint {
             Ok(Admitted::Answer) => self.answered(peer, message).ok(),
             Ok(Admitted::Ignored) => None,
             Err(fault) => {
-                write_error(&mut self.output, conn, message.id(), &fault.object);
+                self.write_error(conn, message.id(), &fault.object);
                 None
             }
         }
@@ -232,8 +236,4 @@ fn is_http(line: &[u8]) -> bool {
 /// nothing since (RPC-07).
 fn no_id(session: Option<Revision>) -> Option<&'static str> {
     session.is_some_and(|revision| revision < Revision::R2025_11_25).then_some("null")
-}
-
-fn write_error(output: &mut Output, conn: ConnId, id: Option<&str>, error: &str) {
-    output.write(conn, |tail| Envelope::Error { id, error }.write_line(tail));
 }

@@ -65,7 +65,7 @@ impl Endpoint {
                     State::Idle => check(http.since + limits.connection_idle, Due::Close(conn)),
                     State::Reading => check(http.since + limits.request_time, Due::Close(conn)),
                     State::Closing => check(http.since + LINGER, Due::Close(conn)),
-                    State::Busy(_) | State::Stream(_) => {
+                    State::Busy(_) | State::Stream(_) | State::Conversation(_) => {
                         check(http.since + limits.keep_alive, Due::KeepAlive(conn));
                     }
                 },

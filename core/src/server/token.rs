@@ -52,12 +52,17 @@ impl Endpoint {
         self.sealer.seal(&mut self.entropy, PURPOSE, &ticket.write())
     }
 
+    /// What a token says, if it is one of ours.
+    pub(super) fn ticket(&self, token: &str) -> Option<Ticket> {
+        Ticket::read(&self.sealer.open(PURPOSE, token)?)
+    }
+
     /// The live session with this id on the wire. Nothing for an id that is
     /// forged, has expired, or whose session has ended: all look the same to the
     /// host.
     pub(super) fn session(&mut self, conn: ConnId, token: &str) -> Option<Ticket> {
         let asks = self.principal(conn);
-        let ticket = Ticket::read(&self.sealer.open(PURPOSE, token)?)?;
+        let ticket = self.ticket(token)?;
         let peer = self.peers.get_mut(&ticket.peer)?;
         let theirs = matches!(&peer.place, Place::Session(session) if session.owner == asks);
         if ticket.expires <= self.now || !theirs {

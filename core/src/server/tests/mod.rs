@@ -2,6 +2,7 @@
 
 mod access;
 mod batch;
+mod legacy_sse;
 mod rows;
 mod session;
 mod stateless;
