@@ -22,6 +22,9 @@ use crate::protocol::revision::Revision;
 use crate::seal::Sealer;
 use crate::time::Instant;
 
+/// Connections above the limit that are still told that they are too many.
+const TURNED_AWAY: usize = 64;
+
 /// What an endpoint is made with.
 #[derive(Debug)]
 pub struct Config {
@@ -225,17 +228,23 @@ impl Endpoint {
     /// A host has connected.
     pub fn accepted(&mut self, conn: ConnId, listener: ListenerId) {
         let kind = self.config.listeners.get(listener.0 as usize);
-        if self.draining || self.conns.len() >= self.config.limits.connections || kind.is_none() {
+        let stdio = matches!(kind, Some(Listener::Stdio));
+        let http = matches!(kind, Some(Listener::Http(_)));
+        let most = self.config.limits.connections;
+        let full = self.conns.len() >= most;
+        let room = !full || http && self.conns.len() < most + TURNED_AWAY;
+        if self.draining || kind.is_none() || !room {
             self.output.act(Action::Close(conn));
             return;
         }
-        let stdio = matches!(kind, Some(Listener::Stdio));
-        let http = matches!(kind, Some(Listener::Http(_)));
         self.output.open(conn);
         if http {
             let http = Http::new(self.now, listener, &self.config.limits);
             self.conns.insert(conn, Conn::Http(http));
             self.sweep_by(self.now + self.config.limits.request_time);
+            if full {
+                self.turn_away(conn);
+            }
         } else {
             let peer = self.add_pipe_peer(conn);
             let pipe = Pipe::new(peer, stdio, &self.config.limits);
@@ -286,6 +295,11 @@ impl Endpoint {
     /// Bytes were written. Returns how many are left.
     pub fn sent(&mut self, conn: ConnId, n: usize) -> usize {
         let left = self.output.sent(conn, n);
+        match self.conns.get_mut(&conn) {
+            Some(Conn::Pipe(pipe)) => pipe.unread = None,
+            Some(Conn::Http(http)) => http.unread = None,
+            None => {}
+        }
         if !self.output.is_swollen(conn) {
             self.output.resume(conn, PauseReason::Unread);
         }
@@ -350,6 +364,7 @@ impl Endpoint {
     /// not read from until it reads.
     pub fn take_swollen(&mut self) -> Option<ConnId> {
         let conn = self.output.take_swollen()?;
+        self.sweep_by(self.now);
         self.output.pause(conn, PauseReason::Unread);
         Some(conn)
     }

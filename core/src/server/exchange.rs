@@ -197,21 +197,26 @@ impl Endpoint {
             other => other,
         };
         let exchange = ExchangeId(self.number());
+        if self.exchanges.len() >= self.config.limits.requests {
+            let fault =
+                Fault::new(code::INTERNAL_ERROR, "Too many requests are running: try again");
+            self.turn_down(carried, era, &id, 503, &fault);
+            return None;
+        }
         if let Some(state) = sender.holder.and_then(|holder| self.peers.get_mut(&holder)) {
-            let fault = if state.in_flight.contains_key(&id) {
-                "A request with this id is still running"
+            let (status, why) = if state.in_flight.contains_key(&id) {
+                (
+                    fault::status(era, code::INVALID_REQUEST),
+                    "A request with this id is still running",
+                )
             } else if state.in_flight.len() >= self.config.limits.in_flight {
-                "Too many requests are running: wait for answers"
+                (429, "Too many requests are running: wait for answers")
             } else {
-                ""
+                (0, "")
             };
-            if !fault.is_empty() {
-                let fault = Fault::new(code::INVALID_REQUEST, fault);
-                let outcome = Outcome::Error(&fault.object);
-                match carried {
-                    Carried::Alone(way) => self.answer(way, era, &id, outcome, None),
-                    Carried::InBatch(batch) => self.answer_in_batch(batch, &outcome.envelope(&id)),
-                }
+            if !why.is_empty() {
+                let fault = Fault::new(code::INVALID_REQUEST, why);
+                self.turn_down(carried, era, &id, status, &fault);
                 return None;
             }
             state.in_flight.insert(id.clone(), exchange);
@@ -284,6 +289,20 @@ impl Endpoint {
                 self.freed.push_back(way.conn);
             }
             self.leave_if_silent(way.conn, holder);
+        }
+    }
+
+    /// Refuses a request before it has begun.
+    fn turn_down(&mut self, carried: Carried, era: Era, id: &str, status: u16, fault: &Fault) {
+        let outcome = Outcome::Error(&fault.object);
+        match carried {
+            Carried::Alone(Way {
+                conn, carrier: Carrier::Http { streaming: false, .. }, ..
+            }) => {
+                self.refuse(conn, status, fault, Some(id));
+            }
+            Carried::Alone(way) => self.answer(way, era, id, outcome, None),
+            Carried::InBatch(batch) => self.answer_in_batch(batch, &outcome.envelope(id)),
         }
     }
 

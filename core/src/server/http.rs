@@ -6,6 +6,7 @@
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::endpoint::{Conn, Endpoint, Event, Listener};
 use super::exchange::Work;
@@ -39,6 +40,8 @@ pub(super) struct Http {
     /// Who asks, if that matters.
     pub(super) principal: Option<Principal>,
     pub(super) state: State,
+    /// Since when nothing is read of what waits for the host.
+    pub(super) unread: Option<Instant>,
     /// When the state was entered, a request began, or a stream was written to.
     pub(super) since: Instant,
 }
@@ -75,8 +78,15 @@ impl Http {
             origin: None,
             principal: None,
             state: State::Idle,
+            unread: None,
             since: now,
         }
+    }
+
+    /// How long a request may take to come, as much of it as there is.
+    pub(super) fn patience(&self, limits: &Limits) -> Duration {
+        let rate = u64::from(limits.body_rate.max(1));
+        limits.request_time + Duration::from_secs(self.body.len() as u64 / rate)
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -311,6 +321,24 @@ impl Endpoint {
     /// Marks a connection as working on something.
     pub(super) fn occupy(&mut self, conn: ConnId, work: Work) {
         self.set_state(conn, State::Busy(work));
+    }
+
+    /// A request does not come, or too slowly.
+    pub(super) fn time_out(&mut self, conn: ConnId) {
+        if let Some(http) = self.http(conn) {
+            http.keep_alive = false;
+            let why = "The request did not come in time";
+            self.refuse(conn, 408, &Fault::new(code::INVALID_REQUEST, why), None);
+        }
+    }
+
+    /// One connection more than there may be.
+    pub(super) fn turn_away(&mut self, conn: ConnId) {
+        if let Some(http) = self.http(conn) {
+            http.keep_alive = false;
+            let why = "Too many connections: try again later";
+            self.refuse(conn, 503, &Fault::new(code::INTERNAL_ERROR, why), None);
+        }
     }
 
     /// The request of a connection is answered: on to the next, or the end.

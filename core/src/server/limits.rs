@@ -9,13 +9,17 @@ pub struct Limits {
     /// Bytes of one incoming message. Longer: HTTP 413, or the line is thrown
     /// away and answered `-32600`. Default 64 MiB.
     pub message_bytes: usize,
-    /// Connections at a time; one more is closed at once. Default 1,024.
+    /// Connections at a time; one more gets HTTP 503, or is closed at once if it is
+    /// none for HTTP. Default 1,024.
     pub connections: usize,
     /// Sessions at a time; one more `initialize` gets HTTP 503. Default 1,000.
     pub sessions: usize,
     /// Requests in flight in one session or on one pipe; one more is refused
-    /// with `-32600`. Default 256.
+    /// with `-32600` and HTTP 429. Default 256.
     pub in_flight: usize,
+    /// Requests in flight altogether; one more is refused with `-32603` and HTTP
+    /// 503. Default 16,384.
+    pub requests: usize,
     /// Messages in one batch (2025-03-26); one with more is refused with `-32600`.
     /// Default 100.
     pub batch_members: usize,
@@ -48,8 +52,15 @@ pub struct Limits {
     pub session_life: Duration,
     /// An HTTP connection without a request ends after this. Default 2 minutes.
     pub connection_idle: Duration,
-    /// A request's head and body must have come within this. Default 30 s.
+    /// A request must have come within this; else HTTP 408. What has come of its
+    /// body lengthens it at the pace of `body_rate`. Default 30 s.
     pub request_time: Duration,
+    /// Bytes a second that a body must come at after that. Default 16 KiB.
+    pub body_rate: u32,
+    /// A host that reads nothing of what waits for it is given up after this, unless
+    /// it is the one at our standard output. On a pipe that is asked only of those
+    /// for whom much waits. Default 1 minute.
+    pub write_stall: Duration,
     /// A stream without a message gets a comment after this, and a waiting
     /// request becomes a stream. Default 15 s.
     pub keep_alive: Duration,
@@ -65,6 +76,7 @@ impl Default for Limits {
             connections: 1024,
             sessions: 1000,
             in_flight: 256,
+            requests: 16_384,
             batch_members: 100,
             waiting_messages: 256,
             waiting_bytes: 4 << 20,
@@ -78,6 +90,8 @@ impl Default for Limits {
             session_life: Duration::from_secs(7 * 24 * 60 * 60),
             connection_idle: Duration::from_secs(120),
             request_time: Duration::from_secs(30),
+            body_rate: 16 << 10,
+            write_stall: Duration::from_secs(60),
             keep_alive: Duration::from_secs(15),
             pipe_grace: Duration::from_secs(1),
         }

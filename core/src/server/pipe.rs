@@ -23,6 +23,8 @@ use crate::wire::ndjson::{Decoder, Line, looks_like_message};
 pub(super) struct Pipe {
     pub(super) peer: PeerId,
     pub(super) stdio: bool,
+    /// Since when nothing is read of what waits for the host.
+    pub(super) unread: Option<Instant>,
     decoder: Decoder,
     /// Bytes that came while `initialize` was running: what follows it is read
     /// in the light of its result.
@@ -36,6 +38,7 @@ impl Pipe {
         Self {
             peer,
             stdio,
+            unread: None,
             decoder: Decoder::new(limits.message_bytes),
             held: Vec::new(),
             give_up: None,

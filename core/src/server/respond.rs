@@ -127,7 +127,7 @@ impl Endpoint {
         match status {
             401 => fields.push(("WWW-Authenticate", "Bearer")),
             405 => fields.push(("Allow", "POST, GET, DELETE")),
-            503 => fields.push(("Retry-After", "5")),
+            429 | 503 => fields.push(("Retry-After", "5")),
             _ => {}
         }
         if self.write_head(conn, status, &fields, BodyLen::Length(length)) {

@@ -22,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 enum Due {
     Close(ConnId),
+    TooSlow(ConnId),
     EndPeer(PeerId),
     KeepAlive(ConnId),
 }
@@ -54,7 +55,19 @@ impl Endpoint {
             }
         };
         let limits = &self.config.limits;
-        for (&conn, state) in &self.conns {
+        for (&conn, state) in &mut self.conns {
+            let unread = match state {
+                Conn::Pipe(pipe) if pipe.stdio => &mut None,
+                Conn::Pipe(pipe) => &mut pipe.unread,
+                Conn::Http(http) => &mut http.unread,
+            };
+            // Since when is not known better than since the sweep that saw it.
+            if self.output.queued(conn) == 0 {
+                *unread = None;
+            } else {
+                let since = *unread.get_or_insert(now);
+                check(since + limits.write_stall, Due::Close(conn));
+            }
             match state {
                 Conn::Pipe(pipe) => {
                     if let Some(at) = pipe.give_up {
@@ -63,7 +76,9 @@ impl Endpoint {
                 }
                 Conn::Http(http) => match http.state {
                     State::Idle => check(http.since + limits.connection_idle, Due::Close(conn)),
-                    State::Reading => check(http.since + limits.request_time, Due::Close(conn)),
+                    State::Reading => {
+                        check(http.since + http.patience(limits), Due::TooSlow(conn));
+                    }
                     State::Closing => check(http.since + LINGER, Due::Close(conn)),
                     State::Busy(_) | State::Stream(_) | State::Conversation(_) => {
                         check(http.since + limits.keep_alive, Due::KeepAlive(conn));
@@ -90,6 +105,7 @@ impl Endpoint {
         for then in due {
             match then {
                 Due::Close(conn) => self.close(conn),
+                Due::TooSlow(conn) => self.time_out(conn),
                 Due::EndPeer(peer) => self.end_peer(peer),
                 Due::KeepAlive(conn) => self.keep_alive(conn),
             }

@@ -3,6 +3,7 @@
 mod access;
 mod batch;
 mod legacy_sse;
+mod limits;
 mod rows;
 mod session;
 mod stateless;
