@@ -1,5 +1,6 @@
 //! The gateway as a machine: every input to its owner, every event on its way.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -12,13 +13,14 @@ use super::revive::Lives;
 use super::shared::Shared;
 use super::shutdown::Phase;
 use crate::client::{self, Place, RequestId, Upstream, UpstreamId, Wires};
-use crate::driver::{Action, ConnId, Input, Machine};
+use crate::driver::{Action, ConnId, Input, ListenerId, Machine};
 use crate::entropy::Entropy;
 use crate::event;
 use crate::output::Output;
 use crate::protocol::revision::Revision;
 use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId, Request};
 use crate::time::Instant;
+use crate::wire::http1::RequestHead;
 
 /// What a gateway is made with.
 #[derive(Debug)]
@@ -217,6 +219,30 @@ impl Gateway {
     /// the host that started us.
     pub fn is_deserted(&self) -> bool {
         self.deserted
+    }
+
+    /// A request that the embedder's own HTTP stack has read: the message door, as
+    /// [`Endpoint::request`] has it. Afterwards poll as after any input.
+    pub fn request(
+        &mut self,
+        now: Instant,
+        conn: ConnId,
+        listener: ListenerId,
+        head: RequestHead,
+        body: &[u8],
+    ) {
+        self.now = now;
+        self.endpoint.at(now);
+        self.wires.at(now);
+        if let Some(event) = self.endpoint.request(conn, listener, head, Cow::Borrowed(body)) {
+            self.on_host_event(event);
+        }
+        self.settle();
+    }
+
+    /// The head of the response to such a request, once.
+    pub fn take_head(&mut self, conn: ConnId) -> Option<server::Head> {
+        self.endpoint.take_head(conn)
     }
 
     pub(super) fn number(&mut self) -> u64 {

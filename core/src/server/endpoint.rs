@@ -304,7 +304,7 @@ impl Endpoint {
             self.output.resume(conn, PauseReason::Unread);
         }
         if left == 0 {
-            match self.conns.get(&conn) {
+            match self.conns.get_mut(&conn) {
                 Some(Conn::Pipe(pipe)) => {
                     let peer = pipe.peer;
                     if self.peers.contains_key(&peer) {
@@ -315,6 +315,10 @@ impl Endpoint {
                 }
                 Some(Conn::Http(http)) if http.state == State::Closing && http.ended => {
                     self.close(conn);
+                }
+                Some(Conn::Http(http)) if http.state == State::Closing => {
+                    http.since = self.now;
+                    self.sweep_by(self.now + super::sweep::LINGER);
                 }
                 _ => {}
             }

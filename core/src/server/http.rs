@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::door::Door;
 use super::endpoint::{Conn, Endpoint, Event, Listener};
 use super::exchange::Work;
 use super::gate::{self, Principal, Verdict, accepts};
@@ -26,7 +27,7 @@ use crate::wire::http1::{self, Framing, Part, RequestHead, RequestReader, Versio
 pub(super) struct Http {
     listener: ListenerId,
     reader: RequestReader,
-    head: Option<RequestHead>,
+    pub(super) head: Option<RequestHead>,
     body: Vec<u8>,
     /// Bytes that came while the connection was busy.
     held: Vec<u8>,
@@ -40,6 +41,8 @@ pub(super) struct Http {
     /// Who asks, if that matters.
     pub(super) principal: Option<Principal>,
     pub(super) state: State,
+    /// It came by the embedder's HTTP stack.
+    pub(super) door: Option<Door>,
     /// Since when nothing is read of what waits for the host.
     pub(super) unread: Option<Instant>,
     /// When the state was entered, a request began, or a stream was written to.
@@ -78,6 +81,7 @@ impl Http {
             origin: None,
             principal: None,
             state: State::Idle,
+            door: None,
             unread: None,
             since: now,
         }
@@ -203,9 +207,9 @@ impl Endpoint {
     }
 
     /// What the head alone decides.
-    fn read_head(&mut self, conn: ConnId, head: RequestHead) {
+    pub(super) fn read_head(&mut self, conn: ConnId, head: RequestHead) {
         let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return };
-        http.keep_alive = head.keep_alive;
+        http.keep_alive = head.keep_alive && http.door.is_none();
         http.version = head.version();
         let config = &self.config;
         let rules = match config.listeners.get(http.listener.0 as usize) {
@@ -217,7 +221,7 @@ impl Endpoint {
         let refused = match verdict {
             Verdict::Welcome(principal) => {
                 http.principal = principal;
-                if head.expect_continue && head.framing != Framing::None {
+                if head.expect_continue && head.framing != Framing::None && http.door.is_none() {
                     self.output.write(conn, |tail| tail.extend_from_slice(write::CONTINUE));
                 }
                 http.head = Some(head);
@@ -242,7 +246,7 @@ impl Endpoint {
         }
     }
 
-    fn read_request<'a>(
+    pub(super) fn read_request<'a>(
         &mut self,
         conn: ConnId,
         head: &RequestHead,

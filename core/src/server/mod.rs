@@ -12,6 +12,7 @@
 //! | `endpoint` | connections and inputs |
 //! | `admit` | what a message is, and whether it may come in |
 //! | `http` | HTTP connections and the requests on them |
+//! | `door` | requests that came by another HTTP stack |
 //! | `gate` | who may come in by HTTP |
 //! | `respond` | responses and event streams on HTTP connections |
 //! | `post` | what is in a POST, and whom it belongs to |
@@ -26,6 +27,7 @@
 
 mod admit;
 mod batch;
+mod door;
 mod endpoint;
 mod exchange;
 mod gate;
@@ -42,6 +44,7 @@ mod sweep;
 mod tests;
 mod token;
 
+pub use door::Head;
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
 pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
 pub use gate::Access;

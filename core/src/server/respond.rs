@@ -1,9 +1,12 @@
 //! Responses on HTTP connections: whole ones, and event streams.
 
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
+use super::door::Head;
 use super::endpoint::{Conn, Endpoint};
 use crate::driver::ConnId;
 use crate::jsonrpc::Envelope;
@@ -67,7 +70,7 @@ impl Endpoint {
         let now = self.now;
         if let Some(http) = self.http(conn) {
             http.since = now;
-            let chunked = http.version == Version::Http11;
+            let chunked = http.is_framed();
             self.output.write(conn, |tail| {
                 if chunked {
                     write::chunk(tail, &[&event]);
@@ -82,7 +85,7 @@ impl Endpoint {
 
     pub(super) fn end_stream(&mut self, conn: ConnId) {
         let Some(http) = self.http(conn) else { return };
-        if http.version == Version::Http11 {
+        if http.is_framed() {
             self.output.write(conn, write::last_chunk);
         }
         self.free(conn);
@@ -169,12 +172,23 @@ impl Endpoint {
         fields: &[(&str, &str)],
         length: BodyLen,
     ) -> bool {
-        let Some(Conn::Http(http)) = self.conns.get(&conn) else { return false };
+        let Some(Conn::Http(http)) = self.conns.get_mut(&conn) else { return false };
         let mut all: SmallVec<[(&str, &str); 8]> = SmallVec::from_slice(fields);
         if let Some(origin) = &http.origin {
             all.push(("Access-Control-Allow-Origin", origin));
             all.push(("Vary", "Origin"));
             all.push(("Access-Control-Expose-Headers", EXPOSED));
+        }
+        if let Some(door) = &mut http.door {
+            let fields =
+                all.iter().map(|(name, value)| (String::from(*name), String::from(*value)));
+            let length = match length {
+                BodyLen::Length(length) => Some(length),
+                BodyLen::None => Some(0),
+                BodyLen::Chunked | BodyLen::Close => None,
+            };
+            door.head = Some(Box::new(Head { status, fields: fields.collect(), length }));
+            return true;
         }
         if !http.keep_alive {
             all.push(("Connection", "close"));

@@ -79,6 +79,8 @@ impl Endpoint {
                     State::Reading => {
                         check(http.since + http.patience(limits), Due::TooSlow(conn));
                     }
+                    // What is queued may take as long as it is read.
+                    State::Closing if self.output.queued(conn) > 0 => {}
                     State::Closing => check(http.since + LINGER, Due::Close(conn)),
                     State::Busy(_) | State::Stream(_) | State::Conversation(_) => {
                         check(http.since + limits.keep_alive, Due::KeepAlive(conn));

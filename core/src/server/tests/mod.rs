@@ -2,6 +2,7 @@
 
 mod access;
 mod batch;
+mod door;
 mod legacy_sse;
 mod limits;
 mod rows;

@@ -1,5 +1,7 @@
 //! The server's side: reads requests.
 
+use alloc::vec::Vec;
+
 use super::body::{Body, BodyPart};
 use super::chars::is_token;
 use super::fields::Span;
@@ -7,6 +9,10 @@ use super::framing::{declared, keeps_alive};
 use super::section::{Bounds, Section};
 use super::target::{Target, parse_authority};
 use super::{Error, Fields, Form, Framing, Limits, Part, Peer, RejectReason, RequestPart, Version};
+
+/// Fields that are of the connection, or say how a body ends.
+const HOP: [&str; 7] =
+    ["connection", "content-length", "expect", "keep-alive", "te", "transfer-encoding", "upgrade"];
 
 /// The head of a request.
 #[derive(Clone, Debug)]
@@ -48,6 +54,48 @@ impl RequestHead {
             line,
             fields,
         })
+    }
+
+    /// The head of a request that another HTTP stack has read, judged as strictly as
+    /// one that came as bytes. The authority of HTTP/2 is the field `Host`. Fields of
+    /// the framing and of the connection are left out: they were that stack's.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it: answer [`Error::status`].
+    pub fn from_parts<'a>(
+        method: &str,
+        target: &str,
+        fields: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<Self, Error> {
+        // What is handed in must not pass for more than it is.
+        let odd = Error { peer: Peer::Client, reason: RejectReason::InvalidRequestLine };
+        let breaks = |part: &[u8]| part.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
+        if breaks(method.as_bytes()) || breaks(target.as_bytes()) {
+            return Err(odd);
+        }
+        let mut bytes = Vec::from(method);
+        bytes.push(b' ');
+        bytes.extend_from_slice(target.as_bytes());
+        bytes.extend_from_slice(b" HTTP/1.1\r\n");
+        for (name, value) in fields {
+            if HOP.iter().any(|hop| name.eq_ignore_ascii_case(hop)) {
+                continue;
+            }
+            if breaks(name.as_bytes()) || breaks(value) || name.contains(':') {
+                return Err(odd);
+            }
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend_from_slice(b": ");
+            bytes.extend_from_slice(value);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"\r\n");
+        let mut input = bytes.as_slice();
+        match RequestReader::new(Limits::default()).next(&mut input)? {
+            Some(Part::Head(head)) if input.is_empty() => Ok(head),
+            _ => Err(odd),
+        }
     }
 
     /// The method, case kept.
