@@ -4,6 +4,7 @@
 //! are used again when their response has ended (requirements HTTP, SES, SSE and
 //! HDR rows for the client's role).
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,7 +28,8 @@ pub(super) struct Http {
     /// Fields from the configuration.
     fields: Vec<(String, String)>,
     pub(super) session: Option<String>,
-    pub(super) lanes: BTreeMap<ConnId, Lane>,
+    /// In boxes: the map has room for many where mostly there is one, or none.
+    pub(super) lanes: BTreeMap<ConnId, Box<Lane>>,
     /// Streams to open again, and when.
     later: Vec<(Instant, Reopen)>,
     /// Attempts to open the listening stream since it last worked.
@@ -169,7 +171,7 @@ impl Http {
             false => Target::Tcp { host, port },
         };
         let conn = wires.connect(core.id, to);
-        self.lanes.insert(conn, Lane::new(now, Job::new(task)));
+        self.lanes.insert(conn, Box::new(Lane::new(now, Job::new(task))));
         Some(conn)
     }
 

@@ -422,7 +422,12 @@ impl Upstream {
         if self.core.lost && self.core.open.is_empty() {
             self.core.end(Failure::SessionLost);
         }
-        self.core.events.pop_front()
+        let event = self.core.events.pop_front();
+        if event.is_none() {
+            // Most servers are silent: they keep no room for what they might say.
+            self.core.events = VecDeque::new();
+        }
+        event
     }
 
     /// The connection or process is there.

@@ -100,7 +100,7 @@ pub struct Gateway {
     pub(super) endpoint: Endpoint,
     pub(super) wires: Wires,
     pub(super) output: Output,
-    pub(super) links: BTreeMap<UpstreamId, Link>,
+    pub(super) links: BTreeMap<UpstreamId, Box<Link>>,
     /// The server's session of each legacy session.
     pub(super) sessions: BTreeMap<PeerId, UpstreamId>,
     pub(super) modern: Modern,
@@ -131,6 +131,15 @@ pub(super) struct Link {
     pub(super) calls: BTreeMap<RequestId, Call>,
     /// Questions of the server that are with the host, by their raw ids.
     pub(super) asked: BTreeMap<String, AskId>,
+}
+
+impl Link {
+    /// Gives back what is not needed while nothing runs: most sessions are idle.
+    pub(super) fn rest(&mut self) {
+        if self.calls.is_empty() {
+            self.calls = BTreeMap::new();
+        }
+    }
 }
 
 /// A request of ours to the server.
@@ -261,7 +270,7 @@ impl Gateway {
             self.config.upstream.clone(),
         );
         let link = Link { upstream, peer, calls: BTreeMap::new(), asked: BTreeMap::new() };
-        self.links.insert(id, link);
+        self.links.insert(id, Box::new(link));
         id
     }
 

@@ -28,7 +28,9 @@ impl Gateway {
     }
 
     fn take_call(&mut self, id: UpstreamId, request: RequestId) -> Option<Call> {
-        let call = self.links.get_mut(&id)?.calls.remove(&request)?;
+        let link = self.links.get_mut(&id)?;
+        let call = link.calls.remove(&request)?;
+        link.rest();
         if let Some(exchange) = call.kind.exchange() {
             self.routes.remove(&exchange);
         }
