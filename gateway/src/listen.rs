@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_are_kept_out() {
+    fn sec_03_other_machines_are_kept_out() {
         for text in ["0.0.0.0:0", "[::]:0", "ndjson+tcp:0.0.0.0:0"] {
             let error = bind(&[text.into()], &access::Options::default()).unwrap_err();
             assert!(error.text().contains("--insecure"), "{text}: {}", error.text());

@@ -287,7 +287,7 @@ fn the_built_in_server_is_there_to_try() {
         let demo = ["--demo", "--runtime", runtime];
         let with_demo = |args: &[&str]| run(&[args, &demo[..]].concat(), "");
         let done = with_demo(&["call", "add", r#"{"a": 2, "b": 3}"#]);
-        assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "5\n", ""));
+        assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "{\"sum\":5}\n", ""));
         let done = with_demo(&["ls"]);
         assert_eq!((done.code, done.err.as_str()), (0, ""));
         for kind in ["tool ", "resource ", "template ", "prompt "] {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::lane::{Job, Lane, Task};
-use super::upstream::{Core, Failure, RequestId};
+use super::upstream::{Core, Event, Failure, RequestId};
 use super::wires::Wires;
 use crate::driver::{CloseReason, ConnId, Target};
 use crate::jsonrpc::Envelope;
@@ -44,6 +44,8 @@ pub(super) struct Http {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Reopen {
     Listen(Option<String>),
+    /// Not yet, but soon.
+    Part(RequestId),
     Resume(RequestId, String),
 }
 
@@ -245,19 +247,37 @@ impl Http {
         }
     }
 
-    /// Says how long is waited.
     pub(super) fn resume_later(
         &mut self,
         core: &Core,
         job: &Job,
         request: RequestId,
         now: Instant,
-    ) -> Duration {
+    ) {
         let wait = job.retry.map_or(core.limits.reconnect, Duration::from_millis);
         if let Some(id) = &job.last_event_id {
             self.later.push((now + wait, Reopen::Resume(request, id.clone())));
         }
-        wait
+    }
+
+    /// The server is polled for its answer after the time that it gives. Whoever
+    /// asked is told when that is near: so their own pause need not be as long.
+    pub(super) fn poll_later(
+        &mut self,
+        core: &Core,
+        job: &Job,
+        request: RequestId,
+        now: Instant,
+    ) -> Option<Event<'static>> {
+        self.resume_later(core, job, request, now);
+        let early = core.limits.reconnect;
+        match job.retry.map(Duration::from_millis).and_then(|wait| wait.checked_sub(early)) {
+            Some(held) => {
+                self.later.push((now + held, Reopen::Part(request)));
+                None
+            }
+            None => Some(Event::Parted { request }),
+        }
     }
 
     pub(super) fn reopen_listen(&mut self, core: &Core, job: &Job, now: Instant) {
@@ -375,6 +395,11 @@ impl Http {
         for (_, reopen) in due {
             match reopen {
                 Reopen::Listen(after) => self.get(core, wires, Task::Listen, after.as_deref()),
+                Reopen::Part(request) => {
+                    if core.open.contains(&request) {
+                        core.events.push_back(Event::Parted { request });
+                    }
+                }
                 Reopen::Resume(request, after) => {
                     if core.open.contains(&request) {
                         self.get(core, wires, Task::Resume(request), Some(&after));

@@ -241,8 +241,7 @@ impl Http {
             match job.status {
                 // A stream that ended early can be taken up again if it had ids.
                 200 if resumable(core, &job) => {
-                    let wait = self.resume_later(core, &job, request, now);
-                    return Some(Event::Parted { request, wait });
+                    return self.poll_later(core, &job, request, now);
                 }
                 200 => core.fail(request, Failure::Broken),
                 _ if lost => core.lose_session(Some(request)),

@@ -4,7 +4,6 @@ use alloc::borrow::Cow;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use core::fmt;
-use core::time::Duration;
 
 use super::http::Http;
 use super::limits::Limits;
@@ -51,13 +50,12 @@ pub enum Event<'a> {
         /// The answer.
         message: Message<'a>,
     },
-    /// The server has ended its response before the answer: it is asked again for
-    /// the rest of it after a while (2025-11-25, SSE-06).
+    /// The server has ended its response before the answer, and is soon asked for
+    /// the rest of it: after [`reconnect`](super::Limits::reconnect) at most
+    /// (2025-11-25, SSE-06).
     Parted {
         /// The request.
         request: RequestId,
-        /// After how long.
-        wait: Duration,
     },
     /// A request will not be answered.
     Failed {
@@ -203,7 +201,7 @@ impl Event<'_> {
                 Event::Notification { message: message.into_owned(), during }
             }
             Event::Failed { request, failure } => Event::Failed { request, failure },
-            Event::Parted { request, wait } => Event::Parted { request, wait },
+            Event::Parted { request } => Event::Parted { request },
             Event::Ended { failure } => Event::Ended { failure },
         }
     }

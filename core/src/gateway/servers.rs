@@ -1,7 +1,6 @@
 //! What the server answers, asks and tells, on its way to a host.
 
 use alloc::string::{String, ToString};
-use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
@@ -19,7 +18,7 @@ impl Gateway {
     pub(super) fn on_server_event(&mut self, id: UpstreamId, event: Event<'_>) {
         match event {
             Event::Answer { request, message } => self.on_answer(id, request, &message),
-            Event::Parted { request, wait } => self.on_parted(id, request, wait),
+            Event::Parted { request } => self.on_parted(id, request),
             Event::Failed { request, failure } => self.on_failure(id, request, &failure),
             Event::Request { message, during } => self.on_request(id, &message, during),
             Event::Notification { message, during } => self.on_server_notice(id, &message, during),
@@ -39,10 +38,10 @@ impl Gateway {
 
     /// A server that wants to be polled for an answer has reasons that hold for the
     /// way to the host as well.
-    fn on_parted(&mut self, id: UpstreamId, request: RequestId, wait: Duration) {
+    fn on_parted(&mut self, id: UpstreamId, request: RequestId) {
         let call = self.links.get(&id).and_then(|link| link.calls.get(&request));
         if let Some(exchange) = call.and_then(|call| call.kind.exchange()) {
-            self.endpoint.part(exchange, wait);
+            self.endpoint.part(exchange);
         }
     }
 

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_has_its_reason() {
+    fn hdr_11_each_rule_has_its_reason() {
         let cases = [
             (r#"{"x-mcp-header":"A"}"#, Invalid::Place),
             (r#"{"items":{"x-mcp-header":"A"}}"#, Invalid::Place),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn declared_headers_must_repeat_the_arguments() {
+    fn hdr_09_and_14_declared_headers_must_repeat_the_arguments() {
         let schema = r#"{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}}"#;
         let declarations = declarations(schema).unwrap();
         let check = |values: &[&str], params: &str| {

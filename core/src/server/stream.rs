@@ -8,7 +8,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
-use core::time::Duration;
 
 use super::endpoint::Endpoint;
 use super::exchange::{Carrier, ExchangeId, Way, Work};
@@ -159,11 +158,11 @@ impl Endpoint {
     }
 
     /// Ends the response to a request of a 2025-11-25 session before its answer,
-    /// which the host then comes for after `wait`, or after
-    /// [`retry`](super::Limits::retry) if that is longer (SSE-06, SSE-07). So a call
+    /// which the host then comes for after [`retry`](super::Limits::retry), as it was
+    /// told when the stream began (SSE-06, SSE-07). So a call
     /// that takes long does not hold a connection. On any other request this has no
     /// effect.
-    pub fn part(&mut self, exchange: ExchangeId, wait: Duration) {
+    pub fn part(&mut self, exchange: ExchangeId) {
         let state = self.exchanges.get(&exchange);
         let Some(peer) = state.and_then(|state| state.sender.peer) else { return };
         if self.session_mut(peer).is_none_or(|(_, revision)| revision < Revision::R2025_11_25) {
@@ -177,11 +176,6 @@ impl Endpoint {
         let Some((session, _)) = self.session_mut(peer) else { return };
         let stream = session.streams.iter_mut().find(|stream| stream.number == number);
         if let Some(conn) = stream.and_then(|stream| stream.conn.take()) {
-            if wait > self.config.limits.retry {
-                self.write_raw(conn, |out| {
-                    let _ = writeln!(Text(out), "retry: {}", wait.as_millis());
-                });
-            }
             self.carrier_lost(work);
             self.end_stream(conn);
         }

@@ -83,10 +83,10 @@ pub(super) fn failure(revision: Revision, why: &str) -> String {
     complete(revision, &(worded(why) + r#","isError":true"#))
 }
 
-/// The result of a tool in words and as an object, which early revisions
-/// do not know.
-pub(super) fn structured(revision: Revision, text: &str, object: &str) -> String {
-    let mut members = worded(text);
+/// The result of a tool that is an object, and the same as text: early revisions
+/// know no other (FEA-01).
+pub(super) fn structured(revision: Revision, object: &str) -> String {
+    let mut members = worded(object);
     if revision >= Revision::R2025_06_18 {
         members += r#","structuredContent":"#;
         members += object;

@@ -67,7 +67,7 @@ impl Voice<'_> {
 
     /// Lets go of the host's connection, if it can come back for the answer.
     pub(super) fn part(&mut self) {
-        self.endpoint.part(self.exchange, Duration::ZERO);
+        self.endpoint.part(self.exchange);
     }
 
     /// Logs for information, if the host wants to hear of that.

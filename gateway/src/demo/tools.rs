@@ -110,7 +110,7 @@ impl Demo {
 fn add(revision: Revision, given: Arguments<'_>) -> Result<String, Unfit> {
     let (a, b) = (given.number("a")?, given.number("b")?);
     let sum = sum(a, b).ok_or_else(|| Unfit("The sum is too large".into()))?;
-    Ok(shapes::structured(revision, &sum, &format!(r#"{{"sum":{sum}}}"#)))
+    Ok(shapes::structured(revision, &format!(r#"{{"sum":{sum}}}"#)))
 }
 
 #[cfg(test)]
@@ -158,7 +158,7 @@ mod tests {
             let mut bench = Bench::new();
             let host = bench.host(wire, revision, json!({}));
             let result = bench.call(&host, "add", json!({"a": 1.5, "b": 2}));
-            assert_eq!(text(&result), "3.5");
+            assert_eq!(text(&result), r#"{"sum":3.5}"#);
             let structured = result.get("structuredContent").cloned();
             let expected = (revision >= Revision::R2025_06_18).then(|| json!({"sum": 3.5}));
             assert_eq!(structured, expected);

@@ -71,6 +71,40 @@ fn a_broken_stream_of_a_url_is_taken_up_again() {
 }
 
 #[test]
+fn a_server_that_is_polled_late_has_hosts_poll_when_that_is_near() {
+    let mut world = World::web();
+    let (host, server) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+    world.say(host, r#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#);
+    world.handle(Input::Received { conn: server, bytes: b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: e7\nretry: 5000\ndata:\n\n" });
+    world.handle(Input::Finished { conn: server });
+    let began = world.now;
+    let mut times = Vec::new();
+    while world.spawned.len() < 2 {
+        world.now = world.gateway.deadline().unwrap();
+        times.push(world.now.since(began).as_millis());
+        world.handle(Input::Tick);
+    }
+    assert_eq!(times, [4000, 5000]);
+}
+
+/// A token is for us, and not for the server.
+#[test]
+fn sec_06_tokens_of_hosts_go_no_further() {
+    let mut world = World::web();
+    let conn = ConnId::accepted(99);
+    world.handle(Input::Accepted { conn, listener: ListenerId(1) });
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#);
+    let length = body.len();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost:8808\r\nAuthorization: Bearer secret\r\nCookie: a=secret\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    world.handle(Input::Received { conn, bytes: request.as_bytes() });
+    let server = *world.spawned.last().unwrap();
+    let asked = world.lines.remove(&server).unwrap().join("\n");
+    assert!(asked.contains("POST /mcp") && !asked.contains("secret"), "{asked}");
+}
+
+#[test]
 fn several_documents_may_come_as_one_json_response() {
     let mut world = World::web();
     let (host, server) = web_session(&mut world, "");

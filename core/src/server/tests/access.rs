@@ -28,7 +28,7 @@ fn exchange(world: &mut World, request: &str) -> String {
 }
 
 #[test]
-fn a_token_is_asked_for_before_the_body_is_read() {
+fn sec_05_a_token_is_asked_for_before_the_body_is_read() {
     let mut world = tokens();
     for field in [
         "",
@@ -57,7 +57,7 @@ fn a_token_is_asked_for_before_the_body_is_read() {
 }
 
 #[test]
-fn a_session_is_of_the_token_that_began_it() {
+fn sec_07_a_session_is_of_the_token_that_began_it() {
     let mut world = tokens();
     let answer = exchange(&mut world, &post("Authorization: Bearer second\r\n", INITIALIZE));
     let id = answer.lines().find_map(|line| line.strip_prefix("Mcp-Session-Id: ")).unwrap().trim();

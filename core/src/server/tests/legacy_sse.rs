@@ -56,7 +56,7 @@ fn conversation(world: &mut World) -> (ConnId, String, PeerId) {
 }
 
 #[test]
-fn all_that_a_host_is_told_comes_on_its_stream() {
+fn hse_01_and_02_and_04_all_that_a_host_is_told_comes_on_its_stream() {
     let mut world = world(&[]);
     let (stream, place, peer) = conversation(&mut world);
     let call = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"n"}}"#;
@@ -108,7 +108,7 @@ fn the_end_of_the_stream_is_the_end() {
 }
 
 #[test]
-fn refusals_say_why() {
+fn hse_05_refusals_say_why() {
     let mut world = world(&[]);
     let (_, place, _) = conversation(&mut world);
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
@@ -158,7 +158,7 @@ fn a_conversation_is_of_whoever_began_it() {
 }
 
 #[test]
-fn it_is_not_there_unless_wanted() {
+fn hse_06_it_is_not_there_unless_wanted() {
     let mut world = World::new();
     let answer = world.refused("GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");

@@ -159,7 +159,7 @@ rows! {
     http_11 {
         To::Http, modern_with("", "tools/list", "") => ["application/json", "{\"ok\":1}"];
     }
-    http_17 {
+    http_17_and_19 {
         R4, get("{session}\r\nAccept: text/event-stream\r\n")
             => ["HTTP/1.1 200 ", "text/event-stream"];
         R4, get("{session}\r\nAccept: application/json\r\n") => ["HTTP/1.1 406 "];
