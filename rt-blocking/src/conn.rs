@@ -8,7 +8,7 @@ use mcpx_core::driver::{CloseReason, ConnId};
 
 use crate::process::Process;
 use crate::socket::Socket;
-use crate::workers::{BUFFER, Part, Reports, Sink, reader, writer};
+use crate::workers::{BUFFER, Part, Reports, SMALL, Sink, reader, writer};
 
 /// A connection or a process, in any state.
 #[derive(Default)]
@@ -37,6 +37,20 @@ pub(crate) struct Input {
     pub(crate) kept: Option<(Vec<u8>, usize)>,
 }
 
+impl Input {
+    /// The reader's buffer is back, and what it has read is handled. It is as long
+    /// as the last read makes likely for the next.
+    pub(crate) fn rest(&mut self, mut buffer: Vec<u8>, len: usize) {
+        if len == buffer.len() {
+            buffer.resize(BUFFER, 0);
+        } else if len <= SMALL && buffer.len() > SMALL {
+            buffer.truncate(SMALL);
+            buffer.shrink_to_fit();
+        }
+        self.kept = Some((buffer, 0));
+    }
+}
+
 /// A writer.
 pub(crate) struct Output {
     feed: SyncSender<Vec<u8>>,
@@ -51,7 +65,11 @@ impl Output {
     }
 
     /// The writer is done with `buffer`.
-    pub(crate) fn rest(&mut self, buffer: Vec<u8>) {
+    pub(crate) fn rest(&mut self, mut buffer: Vec<u8>) {
+        if buffer.len() <= SMALL {
+            buffer.clear();
+            buffer.shrink_to(SMALL);
+        }
         self.idle = Some(buffer);
     }
 
@@ -102,7 +120,7 @@ impl Conn {
         let feed = writer(id, sink, reports.clone())?;
         self.output = Some(Output { feed, idle: Some(Vec::new()) });
         let grant = reader(id, Part::Input, source, reports.clone())?;
-        self.input = Some(Input { grant, kept: Some((vec![0; BUFFER], 0)) });
+        self.input = Some(Input { grant, kept: Some((vec![0; SMALL], 0)) });
         Ok(())
     }
 

@@ -163,7 +163,7 @@ impl Owner {
                     input.kept = Some((buffer, len));
                 } else {
                     machine.handle(now, Input::Received { conn, bytes: &buffer[..len] });
-                    input.kept = Some((buffer, 0));
+                    input.rest(buffer, len);
                     self.resting.push(conn);
                 }
             }

@@ -13,6 +13,8 @@ use crate::socket::Socket;
 /// The most that one read or write moves, and so the most that a connection has
 /// under way in each direction.
 pub(crate) const BUFFER: usize = 64 * 1024;
+/// The room that a connection keeps while little comes and goes.
+pub(crate) const SMALL: usize = 2 * 1024;
 /// The stack of a worker: it calls the system and little else.
 pub(crate) const STACK: usize = 128 * 1024;
 
