@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::lane::{Job, Lane, Task};
+use super::legacy_sse::LegacySse;
 use super::upstream::{Core, Event, Failure, RequestId};
 use super::wires::Wires;
 use crate::driver::{CloseReason, ConnId, Target};
@@ -38,6 +39,8 @@ pub(super) struct Http {
     /// The first request, until a response shows that the URL is right.
     pub(super) unsettled: Option<(RequestId, String)>,
     pub(super) redirects: u8,
+    /// The transport of 2024-11-05, if the URL knows no other.
+    pub(super) legacy: Option<Box<LegacySse>>,
     goodbye: Option<Instant>,
 }
 
@@ -74,6 +77,7 @@ impl Http {
             listening: false,
             unsettled: None,
             redirects: 0,
+            legacy: None,
             goodbye: None,
         }
     }
@@ -96,7 +100,10 @@ impl Http {
         {
             self.unsettled = Some((request, String::from(params.unwrap_or("{}"))));
         }
-        let task = Task::Request { request, initialize: method == method::INITIALIZE };
+        let task = match self.endpoint() {
+            Some(_) => Task::Sent(request),
+            None => Task::Request { request, initialize: method == method::INITIALIZE },
+        };
         let Some(conn) = self.lane(core, wires, task) else {
             core.fail(request, Failure::TooMany);
             return;
@@ -138,12 +145,25 @@ impl Http {
         }
     }
 
-    fn get(&mut self, core: &mut Core, wires: &mut Wires, task: Task, after: Option<&str>) {
-        let Some(conn) = self.lane(core, wires, task) else { return };
+    pub(super) fn get(
+        &mut self,
+        core: &Core,
+        wires: &mut Wires,
+        task: Task,
+        after: Option<&str>,
+    ) -> Option<ConnId> {
+        let conn = self.lane(core, wires, task)?;
         let head = Head { verb: "GET", method: "", envelope: None, fields: &[], after };
-        if !self.write_head(core, wires, conn, &head) {
-            self.drop_lane(wires, conn);
+        if self.write_head(core, wires, conn, &head) {
+            return Some(conn);
         }
+        self.drop_lane(wires, conn);
+        None
+    }
+
+    /// Where messages go, if not to the URL.
+    fn endpoint(&self) -> Option<&Url> {
+        self.legacy.as_ref()?.endpoint()
     }
 
     /// A connection for one request: an idle one, or a new one. One that is not
@@ -230,7 +250,11 @@ impl Http {
             Some(envelope) => BodyLen::Length(envelope.len() as u64),
             None => BodyLen::None,
         };
-        let (target, host) = (self.url.target(), self.url.authority());
+        let to = match head.envelope {
+            Some(_) => self.legacy.as_ref().and_then(|legacy| legacy.endpoint()),
+            None => None,
+        };
+        let (target, host) = (to.unwrap_or(&self.url).target(), self.url.authority());
         if let Some(lane) = self.lanes.get_mut(&conn) {
             lane.reader.expect(head.verb);
         }
@@ -325,6 +349,8 @@ impl Http {
                 }
             }
             Task::Listen => self.reopen_listen(core, &job, now),
+            Task::Stream => self.on_legacy_end(core, wires),
+            Task::Sent(request) => core.fail(request, failure),
             Task::Post => {
                 let why = alloc::format!("{}: a message was lost: {failure}", core.name);
                 wires.output.tell(crate::event::Event::Warning(why));
@@ -380,7 +406,8 @@ impl Http {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.later.iter().map(|(at, _)| *at).chain(self.goodbye).min()
+        let legacy = self.legacy.as_ref().and_then(|legacy| legacy.deadline());
+        self.later.iter().map(|(at, _)| *at).chain(self.goodbye).chain(legacy).min()
     }
 
     pub(super) fn tick(&mut self, core: &mut Core, wires: &mut Wires) {
@@ -388,13 +415,16 @@ impl Http {
         if self.goodbye.is_some_and(|at| at <= now) {
             self.close_all(wires);
         }
+        self.check_legacy(core, wires);
         let (due, later) =
             core::mem::take(&mut self.later).into_iter().partition(|(at, _)| *at <= now);
         self.later = later;
         let due: Vec<(Instant, Reopen)> = due;
         for (_, reopen) in due {
             match reopen {
-                Reopen::Listen(after) => self.get(core, wires, Task::Listen, after.as_deref()),
+                Reopen::Listen(after) => {
+                    self.get(core, wires, Task::Listen, after.as_deref());
+                }
                 Reopen::Part(request) => {
                     if core.open.contains(&request) {
                         core.events.push_back(Event::Parted { request });

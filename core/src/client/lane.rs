@@ -62,6 +62,10 @@ pub(super) enum Task {
     Post,
     /// The stream for what belongs to no request.
     Listen,
+    /// The stream of HTTP+SSE, on which everything comes.
+    Stream,
+    /// A request whose answer comes on that stream.
+    Sent(RequestId),
     /// The end of the session.
     Goodbye,
 }
@@ -71,7 +75,7 @@ impl Task {
     pub(super) fn request(self) -> Option<RequestId> {
         match self {
             Self::Request { request, .. } | Self::Resume(request) => Some(request),
-            Self::Post | Self::Listen | Self::Goodbye => None,
+            Self::Post | Self::Listen | Self::Stream | Self::Sent(_) | Self::Goodbye => None,
         }
     }
 }

@@ -25,6 +25,9 @@ pub struct Limits {
     pub reconnect: Duration,
     /// The longest such wait. Default 30 s.
     pub reconnect_max: Duration,
+    /// A URL that may be one of HTTP+SSE has this long to say where messages go.
+    /// Default 10 s.
+    pub endpoint: Duration,
     /// Bytes of a line of standard error that are kept. Default 4 KiB.
     pub stderr_line: usize,
 }
@@ -40,6 +43,7 @@ impl Default for Limits {
             goodbye: Duration::from_secs(1),
             reconnect: Duration::from_secs(1),
             reconnect_max: Duration::from_secs(30),
+            endpoint: Duration::from_secs(10),
             stderr_line: 4 << 10,
         }
     }

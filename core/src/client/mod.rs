@@ -19,6 +19,7 @@
 
 mod http;
 mod lane;
+mod legacy_sse;
 mod limits;
 pub mod oneshot;
 pub mod probe;

@@ -12,8 +12,14 @@ use crate::driver::ConnId;
 use crate::jsonrpc::{self, Envelope, Incoming, Kind, Message};
 use crate::protocol::method;
 use crate::time::Instant;
-use crate::wire::http1::{Part, ResponseHead, Url};
+use crate::wire::http1::{Part, ResponseHead};
 use crate::wire::sse;
+
+/// An event of a stream, by itself.
+pub(super) struct Streamed {
+    pub(super) kind: String,
+    pub(super) data: String,
+}
 
 /// Redirects that are followed before the first answer.
 const REDIRECTS: u8 = 3;
@@ -157,6 +163,11 @@ impl Http {
             events.read = 0;
             return Ok(false);
         };
+        if *task == Task::Stream {
+            let event = Streamed { kind: event.kind.into(), data: event.data.into_owned() };
+            self.on_legacy_event(core, wires, conn, event);
+            return Ok(true);
+        }
         // Other types are not ours; a priming event has no data.
         if event.kind != "message" || event.data.is_empty() {
             return Ok(true);
@@ -187,13 +198,25 @@ impl Http {
         };
         match job.task {
             Task::Request { request, initialize } => {
-                if self.follow(core, wires, &job, request, initialize) {
+                if self.follow(core, wires, &job, request, initialize)
+                    || (initialize && self.fall_back(core, wires, &mut job, request, &body))
+                {
                     return None;
                 }
                 self.settle(request, &job);
                 self.answer(core, job, request, body, wires.now)
             }
             Task::Resume(request) => self.answer(core, job, request, body, wires.now),
+            Task::Stream => {
+                self.on_legacy_end(core, wires);
+                None
+            }
+            Task::Sent(request) => {
+                if job.status >= 300 {
+                    core.fail(request, Failure::Status(job.status));
+                }
+                None
+            }
             Task::Listen => {
                 if job.status == 200 {
                     self.reopen_listen(core, &job, wires.now);
@@ -225,7 +248,7 @@ impl Http {
     }
 
     /// The response to a request, complete.
-    fn answer<'a>(
+    pub(super) fn answer<'a>(
         &mut self,
         core: &mut Core,
         job: Job,
@@ -297,20 +320,8 @@ impl Http {
     ) -> bool {
         let (307 | 308, Some(location)) = (job.status, &job.location) else { return false };
         let Some((first, params)) = self.unsettled.take() else { return false };
-        let url = match location.starts_with('/') {
-            true => Url::parse(&alloc::format!(
-                "{}://{}{location}",
-                self.url.scheme(),
-                self.url.authority()
-            )),
-            false => Url::parse(location),
-        };
-        let Some(url) = url.ok().filter(|url| {
-            first == request
-                && self.redirects < REDIRECTS
-                && url.is_secure() == self.url.is_secure()
-                && url.host() == self.url.host()
-                && url.port() == self.url.port()
+        let Some(url) = self.url.join(location).ok().filter(|url| {
+            first == request && self.redirects < REDIRECTS && url.is_same_origin(&self.url)
         }) else {
             return false;
         };
@@ -345,7 +356,12 @@ impl Http {
 }
 
 /// Takes in a message of a stream.
-fn take(core: &mut Core, wires: &mut Wires, during: Option<RequestId>, message: Cow<'_, [u8]>) {
+pub(super) fn take(
+    core: &mut Core,
+    wires: &mut Wires,
+    during: Option<RequestId>,
+    message: Cow<'_, [u8]>,
+) {
     match Message::parse(message, &jsonrpc::Limits::DEFAULT) {
         Ok(Incoming::Message(message)) => {
             if let Some(event) = core.event(message, during) {

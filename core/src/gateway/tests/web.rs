@@ -342,3 +342,24 @@ fn calls_whose_fields_do_not_fit_the_tools_are_sent_again() {
         assert!(told.len() == 2 && told.iter().all(|line| line.contains("again")), "{told:?}");
     }
 }
+
+#[test]
+fn hse_10_a_url_that_refuses_posts_may_speak_http_sse() {
+    let mut world = World::web();
+    let host = world.host();
+    world.say(host, INITIALIZE);
+    let refusal = b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n";
+    let stream = *world.spawned.last().unwrap();
+    world.lines.clear();
+    world.handle(Input::Received { conn: stream, bytes: refusal });
+    let asked = world.lines.remove(&stream).unwrap();
+    assert!(asked[0].starts_with("GET /mcp"), "{asked:?}");
+    world.handle(Input::Received { conn: stream, bytes: b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?s=1\n\n" });
+    let post = *world.spawned.last().unwrap();
+    let asked = world.lines.remove(&post).unwrap();
+    assert!(asked[0].starts_with("POST /messages?s=1"), "{asked:?}");
+    let accepted = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+    world.handle(Input::Received { conn: post, bytes: accepted });
+    world.handle(Input::Received { conn: stream, bytes: b"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2024-11-05\"}}\n\n" });
+    assert!(world.hear(host).contains("\"result\""));
+}

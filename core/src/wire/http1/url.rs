@@ -107,6 +107,38 @@ impl Url {
         })
     }
 
+    /// The URL that a reference means which was found at this one: RFC 3986
+    /// section 5.2, but for dot segments, which the server may read as it likes.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError`], for the first part that is wrong.
+    pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
+        let scheme = self.scheme();
+        let authority = &self.authority;
+        let path = self.target.split('?').next().unwrap_or_default();
+        let text = if reference.starts_with("//") {
+            alloc::format!("{scheme}:{reference}")
+        } else if reference.starts_with('/') {
+            alloc::format!("{scheme}://{authority}{reference}")
+        } else if reference.starts_with('?') {
+            alloc::format!("{scheme}://{authority}{path}{reference}")
+        } else if reference.split(['/', '?', '#']).next().is_some_and(|s| s.contains(':')) {
+            return Self::parse(reference);
+        } else {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            alloc::format!("{scheme}://{authority}{folder}/{reference}")
+        };
+        Self::parse(&text)
+    }
+
+    /// Whether both are of the same origin: scheme, host and port (RFC 6454).
+    pub fn is_same_origin(&self, other: &Self) -> bool {
+        self.secure == other.secure
+            && self.port == other.port
+            && self.host.eq_ignore_ascii_case(&other.host)
+    }
+
     /// The host to connect to: a name or an address, IPv6 without brackets.
     pub fn host(&self) -> &str {
         &self.host
@@ -170,6 +202,25 @@ mod tests {
             );
             assert_eq!(Url::parse(&url.to_string()), Ok(url));
         }
+    }
+
+    #[test]
+    fn references_mean_what_they_mean_where_they_are_found() {
+        let base = Url::parse("https://h:8443/a/sse?x=1").unwrap();
+        for (reference, expected) in [
+            ("/m?s=1", "https://h:8443/m?s=1"),
+            ("m", "https://h:8443/a/m"),
+            ("?s=1", "https://h:8443/a/sse?s=1"),
+            ("m?at=12:00", "https://h:8443/a/m?at=12:00"),
+            ("//other/m", "https://other/m"),
+            ("http://h:8443/m", "http://h:8443/m"),
+        ] {
+            let url = base.join(reference).unwrap();
+            assert_eq!(Url::parse(expected), Ok(url.clone()), "{reference}");
+            assert_eq!(base.is_same_origin(&url), !expected.contains("other") && url.is_secure());
+        }
+        assert_eq!(base.join("ftp://h/m"), Err(UrlError::UnknownScheme));
+        assert_eq!(base.join("mailto:x"), Err(UrlError::NoScheme));
     }
 
     #[test]
