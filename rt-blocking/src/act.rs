@@ -82,9 +82,9 @@ impl Owner {
             *grace = self.now + GRACE;
         }
         let Some(input) = &mut conn.input else { return };
-        if let Some((buffer, len @ 1..)) = &mut input.kept {
-            let bytes = &buffer[..mem::take(len)];
-            machine.handle(now, Input::Received { conn: id, bytes });
+        if let Some((buffer, len)) = input.kept.take_if(|(_, len)| *len > 0) {
+            machine.handle(now, Input::Received { conn: id, bytes: &buffer[..len] });
+            input.rest(buffer, len);
         }
         self.resting.push(id);
     }

@@ -95,15 +95,18 @@ impl Http {
             core.fail(request, Failure::Stopped);
             return;
         }
-        if let (method::INITIALIZE | method::DISCOVER, Envelope::Request { params, .. }) =
-            (method, envelope)
-        {
-            self.unsettled = Some((request, String::from(params.unwrap_or("{}"))));
-        }
         let task = match self.endpoint() {
             Some(_) => Task::Sent(request),
             None => Task::Request { request, initialize: method == method::INITIALIZE },
         };
+        if let (
+            Task::Request { .. },
+            method::INITIALIZE | method::DISCOVER,
+            Envelope::Request { params, .. },
+        ) = (task, method, envelope)
+        {
+            self.unsettled = Some((request, String::from(params.unwrap_or("{}"))));
+        }
         let Some(conn) = self.lane(core, wires, task) else {
             core.fail(request, Failure::TooMany);
             return;
@@ -250,14 +253,11 @@ impl Http {
             Some(envelope) => BodyLen::Length(envelope.len() as u64),
             None => BodyLen::None,
         };
-        let to = match head.envelope {
-            Some(_) => self.legacy.as_ref().and_then(|legacy| legacy.endpoint()),
-            None => None,
-        };
-        let (target, host) = (to.unwrap_or(&self.url).target(), self.url.authority());
         if let Some(lane) = self.lanes.get_mut(&conn) {
             lane.reader.expect(head.verb);
         }
+        let to = head.envelope.and_then(|_| self.endpoint()).unwrap_or(&self.url);
+        let (target, host) = (to.target(), self.url.authority());
         let mut written = false;
         wires.output.write(conn, |tail| {
             written = write::request_head(tail, head.verb, target, host, &all, body).is_ok();

@@ -14,7 +14,6 @@ use alloc::vec::Vec;
 
 use super::http::Http;
 use super::lane::{Job, Task};
-use super::response::{Streamed, take};
 use super::upstream::{Core, Failure, RequestId};
 use super::wires::Wires;
 use crate::driver::ConnId;
@@ -43,9 +42,14 @@ impl LegacySse {
         self.endpoint.as_ref()
     }
 
+    /// Whether the server has still to say where messages go.
+    pub(super) fn awaits_endpoint(&self) -> bool {
+        self.endpoint.is_none()
+    }
+
     /// Until when the server may say where messages go.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.endpoint.is_none().then_some(self.until)
+        self.awaits_endpoint().then_some(self.until)
     }
 }
 
@@ -99,24 +103,18 @@ impl Http {
         }
     }
 
-    /// An event of the stream. The first must say where messages go (HSE-02).
-    pub(super) fn on_legacy_event(
+    /// The first event of the stream, which must say where messages go (HSE-02).
+    pub(super) fn on_legacy_endpoint(
         &mut self,
         core: &mut Core,
         wires: &mut Wires,
         conn: ConnId,
-        event: Streamed,
+        endpoint: Option<String>,
     ) {
         let Some(legacy) = &mut self.legacy else { return };
-        if legacy.endpoint.is_some() {
-            if event.kind == "message" && !event.data.is_empty() {
-                take(core, wires, None, Cow::Borrowed(event.data.as_bytes()));
-            }
-            return;
-        }
-        let failure = match self.url.join(event.data.trim()) {
-            _ if event.kind != "endpoint" => None,
-            Ok(url) if url.is_same_origin(&self.url) => {
+        let failure = match endpoint.as_deref().map(|uri| self.url.join(uri.trim())).transpose() {
+            Ok(None) => None,
+            Ok(Some(url)) if url.is_same_origin(&self.url) => {
                 let params = core::mem::take(&mut legacy.params);
                 let request = legacy.first;
                 legacy.endpoint = Some(url);
@@ -127,7 +125,7 @@ impl Http {
                 self.request(core, wires, request, method, &envelope, &[]);
                 return;
             }
-            Ok(_) => Some("its HTTP+SSE endpoint is on another server".to_string()),
+            Ok(Some(_)) => Some("its HTTP+SSE endpoint is on another server".to_string()),
             Err(error) => Some(alloc::format!("its HTTP+SSE endpoint: {error}")),
         };
         self.drop_lane(wires, conn);
@@ -138,12 +136,9 @@ impl Http {
     /// done, so it is not asked again.
     pub(super) fn on_legacy_end(&mut self, core: &mut Core, wires: &mut Wires) {
         match &self.legacy {
-            Some(legacy) if legacy.endpoint.is_none() => self.fall_back_in_vain(core, wires, None),
+            Some(legacy) if legacy.awaits_endpoint() => self.fall_back_in_vain(core, wires, None),
             Some(_) => {
-                let open: Vec<RequestId> = core.open.iter().copied().collect();
-                for request in open {
-                    core.fail(request, Failure::Broken);
-                }
+                core.fail_all(&Failure::Broken);
                 core.lose_session(None);
             }
             None => {}

@@ -71,9 +71,7 @@ impl Process {
             // Its exit says what became of everything that is still open.
             State::Stopping(..) => return,
             State::Gone => {
-                for request in core::mem::take(&mut core.open) {
-                    core.events.push_back(Event::Failed { request, failure: Failure::Gone });
-                }
+                core.fail_all(&Failure::Gone);
                 return;
             }
         };

@@ -15,12 +15,6 @@ use crate::time::Instant;
 use crate::wire::http1::{Part, ResponseHead};
 use crate::wire::sse;
 
-/// An event of a stream, by itself.
-pub(super) struct Streamed {
-    pub(super) kind: String,
-    pub(super) data: String,
-}
-
 /// Redirects that are followed before the first answer.
 const REDIRECTS: u8 = 3;
 
@@ -163,9 +157,9 @@ impl Http {
             events.read = 0;
             return Ok(false);
         };
-        if *task == Task::Stream {
-            let event = Streamed { kind: event.kind.into(), data: event.data.into_owned() };
-            self.on_legacy_event(core, wires, conn, event);
+        if *task == Task::Stream && self.legacy.as_ref().is_some_and(|l| l.awaits_endpoint()) {
+            let endpoint = (event.kind == "endpoint").then(|| event.data.into_owned());
+            self.on_legacy_endpoint(core, wires, conn, endpoint);
             return Ok(true);
         }
         // Other types are not ours; a priming event has no data.
@@ -356,12 +350,7 @@ impl Http {
 }
 
 /// Takes in a message of a stream.
-pub(super) fn take(
-    core: &mut Core,
-    wires: &mut Wires,
-    during: Option<RequestId>,
-    message: Cow<'_, [u8]>,
-) {
+fn take(core: &mut Core, wires: &mut Wires, during: Option<RequestId>, message: Cow<'_, [u8]>) {
     match Message::parse(message, &jsonrpc::Limits::DEFAULT) {
         Ok(Incoming::Message(message)) => {
             if let Some(event) = core.event(message, during) {

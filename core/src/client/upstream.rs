@@ -215,15 +215,20 @@ impl Core {
         }
     }
 
+    /// Fails all requests that are open.
+    pub(super) fn fail_all(&mut self, failure: &Failure) {
+        for request in core::mem::take(&mut self.open) {
+            self.events.push_back(Event::Failed { request, failure: failure.clone() });
+        }
+    }
+
     /// Fails all requests and reports the end, once.
     pub(super) fn end(&mut self, failure: Failure) {
         if self.ended {
             return;
         }
         self.ended = true;
-        for request in core::mem::take(&mut self.open) {
-            self.events.push_back(Event::Failed { request, failure: failure.clone() });
-        }
+        self.fail_all(&failure);
         self.events.push_back(Event::Ended { failure });
     }
 

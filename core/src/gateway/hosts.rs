@@ -173,8 +173,7 @@ impl Gateway {
         let Some((id, request)) = self.routes.remove(&exchange) else { return };
         let Some(link) = self.links.get_mut(&id) else { return };
         // A handshake cannot be cancelled (CAN-04): its session just ends.
-        let call = link.calls.remove(&request);
-        link.rest();
+        let call = link.take(request);
         if !matches!(call, Some(Call { kind: CallKind::Initialize { .. }, .. })) {
             link.upstream.cancel(&mut self.wires, request, reason);
         }

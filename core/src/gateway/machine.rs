@@ -134,11 +134,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Gives back what is not needed while nothing runs: most sessions are idle.
-    pub(super) fn rest(&mut self) {
+    /// A call is over. While none runs no room is kept for any: most sessions are
+    /// idle.
+    pub(super) fn take(&mut self, request: RequestId) -> Option<Call> {
+        let call = self.calls.remove(&request);
         if self.calls.is_empty() {
             self.calls = BTreeMap::new();
         }
+        call
     }
 }
 

@@ -27,9 +27,7 @@ impl Gateway {
     }
 
     fn take_call(&mut self, id: UpstreamId, request: RequestId) -> Option<Call> {
-        let link = self.links.get_mut(&id)?;
-        let call = link.calls.remove(&request)?;
-        link.rest();
+        let call = self.links.get_mut(&id)?.take(request)?;
         if let Some(exchange) = call.kind.exchange() {
             self.routes.remove(&exchange);
         }

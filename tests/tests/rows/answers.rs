@@ -10,6 +10,7 @@ const R1: At = Pipe("2024-11-05");
 rows! {
     http_02 {
         MODERN, "tools/list" => ["HTTP/1.1 200 ", "\"tools\":["];
+        MODERN, "tools/call {\"name\":\"echo\",\"arguments\":{\"message\":\"x\"}}" => ["HTTP/1.1 200 "];
     }
     std_06 {
         ModernPipe, "tools/call {\"name\":\"ask\"}" => ["\"result\":{", "!\"method\":\"elicitation/create\",\"id\""];
@@ -52,9 +53,6 @@ rows! {
             "\"supportedVersions\":[\"2026-07-28\"]", "\"capabilities\":{", "\"ttlMs\":", "\"cacheScope\":",
             "\"resultType\":\"complete\"", "\"io.modelcontextprotocol/serverInfo\":{"
         ];
-    }
-    hdr_09 {
-        MODERN, "tools/call {\"name\":\"echo\",\"arguments\":{\"message\":\"x\"}}" => ["HTTP/1.1 200 "];
     }
     hdr_10_and_14_and_err_06 {
         MODERN, "tools/list" => ["\"x-mcp-header\":\"Region\""];

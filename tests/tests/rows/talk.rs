@@ -24,7 +24,7 @@ pub(crate) enum At {
     Session(&'static str),
     /// The pipe at this revision.
     Pipe(&'static str),
-    /// HTTP as it is, to be said with `{body}`'s length counted.
+    /// HTTP without fields of any revision.
     Raw,
 }
 
