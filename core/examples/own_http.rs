@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::Cursor;
+use std::net::SocketAddr;
 
 use mcpx_core::driver::{Action, ConnId, ListenerId};
 use mcpx_core::entropy::Entropy;
@@ -41,11 +42,12 @@ fn answer(endpoint: &mut Endpoint, event: &Event<'_>) {
 fn serve_one(endpoint: &mut Endpoint, conn: ConnId, mut request: Request) -> std::io::Result<()> {
     let mut body = Vec::new();
     request.as_reader().read_to_end(&mut body)?;
+    let from = request.remote_addr().map(SocketAddr::ip);
     let fields = request.headers().iter();
     let fields = fields.map(|it| (it.field.as_str().as_str(), it.value.as_str().as_bytes()));
     let head = RequestHead::from_parts(request.method().as_str(), request.url(), fields);
     let Ok(head) = head else { return request.respond(Response::empty(400)) };
-    let mut next = endpoint.request(conn, ListenerId(0), head, Cow::Owned(body));
+    let mut next = endpoint.request(conn, ListenerId(0), from, head, Cow::Owned(body));
     while let Some(event) = next.take().or_else(|| endpoint.poll_event()) {
         answer(endpoint, &event);
     }

@@ -21,6 +21,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::event::Event;
 use crate::time::Instant;
@@ -69,6 +70,8 @@ pub enum Input<'a> {
         conn: ConnId,
         /// The listener.
         listener: ListenerId,
+        /// The other side's address, if it came by TCP.
+        from: Option<IpAddr>,
     },
     /// A connection or process that the machine asked for is there.
     Connected {

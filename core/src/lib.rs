@@ -41,7 +41,7 @@
 //! // A host connects...
 //! let host = ConnId::accepted(1);
 //! endpoint.at(Instant::from_micros(10));
-//! endpoint.accepted(host, ListenerId(0));
+//! endpoint.accepted(host, ListenerId(0), None);
 //!
 //! // ...and asks.
 //! let mut bytes = &br#"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}

@@ -96,7 +96,7 @@ impl World {
         self.accepted += 1;
         let conn = ConnId::accepted(self.accepted);
         self.links.insert(conn, Link { listener: Some(listener), ..LINK });
-        self.handle(Input::Accepted { conn, listener: ListenerId(listener) });
+        self.handle(Input::Accepted { conn, listener: ListenerId(listener), from: None });
     }
 
     pub fn connected(&mut self, conn: ConnId) {

@@ -48,14 +48,20 @@ impl Acceptor {
         let address = match listener {
             Listener::Tcp(listener) => {
                 let address = Address::Tcp(listener.local_addr()?);
-                let accept = move |listener: &TcpListener| Ok(listener.accept()?.0.into());
+                let accept = move |listener: &TcpListener| {
+                    let (stream, from) = listener.accept()?;
+                    Ok((stream.into(), Some(from.ip())))
+                };
                 start("accept", STACK, move || serve(listener, accept, &seen, id, &reports))?;
                 address
             }
             #[cfg(unix)]
             Listener::Unix(listener) => {
                 let address = Address::Unix(listener.local_addr()?);
-                let accept = move |listener: &UnixListener| Ok(ours(listener.accept()?.0)?.into());
+                let accept = move |listener: &UnixListener| {
+                    let (stream, _) = listener.accept()?;
+                    Ok((ours(stream)?.into(), None))
+                };
                 start("accept", STACK, move || serve(listener, accept, &seen, id, &reports))?;
                 address
             }
@@ -98,7 +104,7 @@ impl Address {
 
 fn serve<L>(
     listener: L,
-    accept: impl Fn(&L) -> io::Result<Socket>,
+    accept: impl Fn(&L) -> io::Result<(Socket, Option<IpAddr>)>,
     stop: &AtomicBool,
     id: ListenerId,
     reports: &Reports,
@@ -109,8 +115,8 @@ fn serve<L>(
             return;
         }
         match accepted {
-            Ok(socket) => {
-                if reports.send(Report::Accepted(id, socket)).is_err() {
+            Ok((socket, from)) => {
+                if reports.send(Report::Accepted { listener: id, socket, from }).is_err() {
                     return;
                 }
             }

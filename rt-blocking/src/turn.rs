@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem;
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -154,7 +155,9 @@ impl Owner {
     pub(crate) fn tell<M: Machine>(&mut self, machine: &mut M, report: Report) {
         let now = self.moment();
         match report {
-            Report::Accepted(listener, socket) => self.accept(machine, listener, socket),
+            Report::Accepted { listener, socket, from } => {
+                self.accept(machine, listener, socket, from);
+            }
             Report::Connected(id, outcome) => self.connected(machine, id, outcome),
             Report::Read { conn, part: Part::Input, buffer, len } => {
                 let Some(known) = self.conns.get_mut(&conn) else { return };
@@ -238,19 +241,25 @@ impl Owner {
             conn.start(id, source, sink, &self.reports)?;
             self.conns.insert(id, conn);
             self.resting.push(id);
-            machine.handle(self.moment(), Input::Accepted { conn: id, listener });
+            machine.handle(self.moment(), Input::Accepted { conn: id, listener, from: None });
         }
         Ok(())
     }
 
-    fn accept<M: Machine>(&mut self, machine: &mut M, listener: ListenerId, socket: Socket) {
+    fn accept<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        listener: ListenerId,
+        socket: Socket,
+        from: Option<IpAddr>,
+    ) {
         let id = self.next_accepted();
         let mut conn = Conn::default();
         // The machine need not hear of what the system cannot hold.
         if self.listening && conn.open(id, socket, &self.reports).is_ok() {
             self.conns.insert(id, conn);
             self.resting.push(id);
-            machine.handle(self.moment(), Input::Accepted { conn: id, listener });
+            machine.handle(self.moment(), Input::Accepted { conn: id, listener, from });
         }
     }
 

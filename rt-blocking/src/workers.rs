@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::IpAddr;
 use std::process::ChildStdin;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -21,7 +22,7 @@ pub(crate) const STACK: usize = 128 * 1024;
 /// What a worker tells the owner of the machine.
 pub(crate) enum Report {
     /// A listener has a connection.
-    Accepted(ListenerId, Socket),
+    Accepted { listener: ListenerId, socket: Socket, from: Option<IpAddr> },
     /// An attempt to connect has come to its end.
     Connected(ConnId, Result<Socket, CloseReason>),
     /// A reader has filled its buffer so far, and waits to get it back.

@@ -1,6 +1,7 @@
 //! Listeners.
 
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -53,24 +54,25 @@ impl Acceptor {
     }
 
     /// The next connection, if one waits.
-    pub(crate) fn accept(&mut self, now: Instant) -> Option<OwnedFd> {
+    pub(crate) fn accept(&mut self, now: Instant) -> Option<(OwnedFd, Option<IpAddr>)> {
         if self.rests.is_some_and(|until| now < until) {
             return None;
         }
         self.rests = None;
         while self.ready {
             let accepted = match &self.socket {
-                Socket::Tcp(listener) => listener.accept().map(|(stream, _)| {
+                Socket::Tcp(listener) => listener.accept().map(|(stream, from)| {
                     // Small messages shall not wait for each other.
                     let _ = stream.set_nodelay(true);
-                    stream.into()
+                    (stream.into(), Some(from.ip()))
                 }),
-                Socket::Unix(listener) => {
-                    listener.accept().and_then(|(stream, _)| ours(stream)).map(OwnedFd::from)
-                }
+                Socket::Unix(listener) => listener
+                    .accept()
+                    .and_then(|(stream, _)| ours(stream))
+                    .map(|stream| (stream.into(), None)),
             };
             match accepted {
-                Ok(socket) => return Some(socket),
+                Ok(accepted) => return Some(accepted),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.ready = false,
                     // The peer went away while it waited, or is none of ours.

@@ -247,7 +247,7 @@ impl Loop {
             }
             // A file has no edges.
             self.queue(place);
-            machine.handle(self.moment(), Input::Accepted { conn, listener });
+            machine.handle(self.moment(), Input::Accepted { conn, listener, from: None });
         }
         Ok(())
     }
@@ -261,7 +261,7 @@ impl Loop {
         for index in 0..self.listeners.len() {
             for _ in 0..ACCEPTS {
                 let Some(Some(listener)) = self.listeners.get_mut(index) else { break };
-                let Some(socket) = listener.accept(self.now) else { break };
+                let Some((socket, from)) = listener.accept(self.now) else { break };
                 let conn = self.next_accepted();
                 let place = self.conns.insert(Conn::new(conn));
                 let socket = Handle::from(socket);
@@ -274,7 +274,7 @@ impl Loop {
                     }
                 }
                 let listener = listener_id(index);
-                machine.handle(self.moment(), Input::Accepted { conn, listener });
+                machine.handle(self.moment(), Input::Accepted { conn, listener, from });
             }
         }
     }

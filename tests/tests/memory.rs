@@ -75,7 +75,7 @@ impl<M: Machine> Bench<M> {
     fn post(&mut self, fields: &str, body: &str) -> ConnId {
         self.conns += 1;
         let conn = ConnId::accepted(self.conns);
-        self.give(Input::Accepted { conn, listener: ListenerId(0) });
+        self.give(Input::Accepted { conn, listener: ListenerId(0), from: None });
         let length = body.len();
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: localhost:8808\r\nUser-Agent: a-host/1.0\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{fields}Content-Length: {length}\r\n\r\n{body}"

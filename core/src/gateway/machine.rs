@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use super::modern::Modern;
@@ -240,13 +241,15 @@ impl Gateway {
         now: Instant,
         conn: ConnId,
         listener: ListenerId,
+        from: Option<IpAddr>,
         head: RequestHead,
         body: &[u8],
     ) {
         self.now = now;
         self.endpoint.at(now);
         self.wires.at(now);
-        if let Some(event) = self.endpoint.request(conn, listener, head, Cow::Borrowed(body)) {
+        if let Some(event) = self.endpoint.request(conn, listener, from, head, Cow::Borrowed(body))
+        {
             self.on_host_event(event);
         }
         self.settle();
@@ -386,7 +389,9 @@ impl Machine for Gateway {
         self.wires.at(now);
         let mut source = None;
         match input {
-            Input::Accepted { conn, listener } => self.endpoint.accepted(conn, listener),
+            Input::Accepted { conn, listener, from } => {
+                self.endpoint.accepted(conn, listener, from);
+            }
             Input::Received { conn, bytes } => {
                 source = Some(conn);
                 self.received(conn, bytes);

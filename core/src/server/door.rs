@@ -18,7 +18,9 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
+use super::clients::Client;
 use super::endpoint::{Conn, Endpoint, Event};
 use super::http::{Http, State};
 use crate::driver::{Action, ConnId, ListenerId};
@@ -44,13 +46,15 @@ pub(super) struct Door {
 impl Endpoint {
     /// A request, as complete as the embedder's HTTP stack gives it: see
     /// [`RequestHead::from_parts`]. `conn` must be new; `listener` says whose rules
-    /// for `Host` and `Origin` hold. A body longer than
+    /// for `Host` and `Origin` hold, `from` who the host is if it is not on this
+    /// machine. A body longer than
     /// [`message_bytes`](super::Limits::message_bytes) is the embedder's to refuse, with
     /// 413. Call [`poll_event`](Self::poll_event) afterwards, as after any input.
     pub fn request<'a>(
         &mut self,
         conn: ConnId,
         listener: ListenerId,
+        from: Option<IpAddr>,
         head: RequestHead,
         body: Cow<'a, [u8]>,
     ) -> Option<Event<'a>> {
@@ -58,14 +62,16 @@ impl Endpoint {
             self.output.act(Action::Close(conn));
             return None;
         }
-        let mut http = Http::new(self.now, listener, &self.config.limits);
+        let from = Client::at(from);
+        let full = self.is_full(from);
+        let mut http = Http::new(self.now, listener, from, &self.config.limits);
         http.door = Some(Door::default());
         http.state = State::Reading;
         self.output.open(conn);
-        self.conns.insert(conn, Conn::Http(http));
+        self.add(conn, Conn::Http(http));
         self.sweep_by(self.now + self.config.limits.request_time);
-        if self.conns.len() > self.config.limits.connections {
-            self.turn_away(conn);
+        if let Some(full) = full {
+            self.turn_away(conn, full);
             return None;
         }
         self.read_head(conn, head);

@@ -4,8 +4,10 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use super::batch::Batches;
+use super::clients::{Client, Clients};
 use super::exchange::{AskId, Exchange, ExchangeId};
 use super::gate::Access;
 use super::http::{Http, State};
@@ -170,6 +172,7 @@ pub struct Endpoint {
     pub(super) peers: BTreeMap<PeerId, Peer>,
     pub(super) exchanges: BTreeMap<ExchangeId, Exchange>,
     pub(super) batches: Batches,
+    pub(super) clients: Clients,
     pub(super) asks: BTreeMap<AskId, PeerId>,
     pub(super) events: VecDeque<Event<'static>>,
     /// Connections that became free while bytes were held for them.
@@ -189,6 +192,35 @@ pub(super) enum Conn {
     Http(Http),
 }
 
+impl Conn {
+    /// Whose it is.
+    pub(super) fn from(&self) -> Option<Client> {
+        match self {
+            Self::Pipe(pipe) => pipe.from,
+            Self::Http(http) => http.from,
+        }
+    }
+}
+
+/// What there is no more of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Full {
+    /// The room of the endpoint.
+    All,
+    /// The room of one client.
+    Client,
+}
+
+impl Full {
+    /// Status and message of the refusal.
+    pub(super) fn refusal(self, of: &str) -> (u16, String) {
+        match self {
+            Self::All => (503, alloc::format!("Too many {of}: try again later")),
+            Self::Client => (429, alloc::format!("Too many {of} from your address: end some")),
+        }
+    }
+}
+
 impl Endpoint {
     /// An endpoint whose session ids come from `entropy`, the key that seals them too.
     pub fn new(config: Config, mut entropy: Entropy) -> Self {
@@ -202,6 +234,7 @@ impl Endpoint {
             peers: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             batches: Batches::new(),
+            clients: Clients::default(),
             asks: BTreeMap::new(),
             events: VecDeque::new(),
             freed: VecDeque::new(),
@@ -225,31 +258,55 @@ impl Endpoint {
         self.now = now;
     }
 
-    /// A host has connected.
-    pub fn accepted(&mut self, conn: ConnId, listener: ListenerId) {
+    /// A host has connected, from this address if it is not on this machine.
+    pub fn accepted(&mut self, conn: ConnId, listener: ListenerId, from: Option<IpAddr>) {
         let kind = self.config.listeners.get(listener.0 as usize);
         let stdio = matches!(kind, Some(Listener::Stdio));
         let http = matches!(kind, Some(Listener::Http(_)));
+        let from = Client::at(from);
+        let full = self.is_full(from);
         let most = self.config.limits.connections;
-        let full = self.conns.len() >= most;
-        let room = !full || http && self.conns.len() < most + TURNED_AWAY;
+        let room = full.is_none() || http && self.conns.len() < most + TURNED_AWAY;
         if self.draining || kind.is_none() || !room {
             self.output.act(Action::Close(conn));
             return;
         }
         self.output.open(conn);
         if http {
-            let http = Http::new(self.now, listener, &self.config.limits);
-            self.conns.insert(conn, Conn::Http(http));
+            let http = Http::new(self.now, listener, from, &self.config.limits);
+            self.add(conn, Conn::Http(http));
             self.sweep_by(self.now + self.config.limits.request_time);
-            if full {
-                self.turn_away(conn);
+            if let Some(full) = full {
+                self.turn_away(conn, full);
             }
         } else {
             let peer = self.add_pipe_peer(conn);
-            let pipe = Pipe::new(peer, stdio, &self.config.limits);
-            self.conns.insert(conn, Conn::Pipe(pipe));
+            let pipe = Pipe::new(peer, stdio, from, &self.config.limits);
+            self.add(conn, Conn::Pipe(pipe));
         }
+    }
+
+    /// Why there is no room for another connection from there.
+    pub(super) fn is_full(&self, from: Option<Client>) -> Option<Full> {
+        let limits = &self.config.limits;
+        if self.conns.len() >= limits.connections {
+            Some(Full::All)
+        } else if self.clients.of(from).connections >= limits.client_connections {
+            Some(Full::Client)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn add(&mut self, conn: ConnId, state: Conn) {
+        self.clients.change(state.from(), |held| held.connections += 1);
+        self.conns.insert(conn, state);
+    }
+
+    fn remove(&mut self, conn: ConnId) -> Option<Conn> {
+        let state = self.conns.remove(&conn)?;
+        self.clients.change(state.from(), |held| held.connections -= 1);
+        Some(state)
     }
 
     /// Bytes came from a host. Call until `None`; `input` is used up then.
@@ -275,7 +332,7 @@ impl Endpoint {
 
     /// The connection is gone.
     pub fn closed(&mut self, conn: ConnId) {
-        match self.conns.remove(&conn) {
+        match self.remove(conn) {
             Some(Conn::Pipe(pipe)) => {
                 self.end_peer(pipe.peer);
                 self.over |= pipe.stdio;
@@ -434,7 +491,7 @@ impl Endpoint {
 
     /// Forgets a connection whose last bytes the runtime shall still write.
     fn closed_keeping_output(&mut self, conn: ConnId) {
-        match self.conns.remove(&conn) {
+        match self.remove(conn) {
             Some(Conn::Pipe(pipe)) => self.end_peer(pipe.peer),
             Some(Conn::Http(http)) => self.abandon_http(conn, http.state),
             None => {}

@@ -8,8 +8,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::clients::Client;
 use super::door::Door;
-use super::endpoint::{Conn, Endpoint, Event, Listener};
+use super::endpoint::{Conn, Endpoint, Event, Full, Listener};
 use super::exchange::Work;
 use super::gate::{self, Principal, Verdict, accepts};
 use super::limits::Limits;
@@ -26,6 +27,7 @@ use crate::wire::http1::{self, Framing, Part, RequestHead, RequestReader, Versio
 #[derive(Debug)]
 pub(super) struct Http {
     listener: ListenerId,
+    pub(super) from: Option<Client>,
     reader: RequestReader,
     pub(super) head: Option<RequestHead>,
     body: Vec<u8>,
@@ -66,11 +68,17 @@ pub(super) enum State {
 }
 
 impl Http {
-    pub(super) fn new(now: Instant, listener: ListenerId, limits: &Limits) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        listener: ListenerId,
+        from: Option<Client>,
+        limits: &Limits,
+    ) -> Self {
         let limits =
             http1::Limits { body_bytes: limits.message_bytes as u64, ..http1::Limits::default() };
         Self {
             listener,
+            from,
             reader: RequestReader::new(limits),
             head: None,
             body: Vec::new(),
@@ -337,11 +345,11 @@ impl Endpoint {
     }
 
     /// One connection more than there may be.
-    pub(super) fn turn_away(&mut self, conn: ConnId) {
+    pub(super) fn turn_away(&mut self, conn: ConnId, full: Full) {
         if let Some(http) = self.http(conn) {
             http.keep_alive = false;
-            let why = "Too many connections: try again later";
-            self.refuse(conn, 503, &Fault::new(code::INTERNAL_ERROR, why), None);
+            let (status, why) = full.refusal("connections");
+            self.refuse(conn, status, &Fault::new(code::INTERNAL_ERROR, &why), None);
         }
     }
 

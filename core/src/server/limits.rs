@@ -12,8 +12,13 @@ pub struct Limits {
     /// Connections at a time; one more gets HTTP 503, or is closed at once if it is
     /// none for HTTP. Default 1,024.
     pub connections: usize,
+    /// The same from one address that is not this machine's (for IPv6, one /64);
+    /// one more gets HTTP 429, or is closed. Default 256.
+    pub client_connections: usize,
     /// Sessions at a time; one more `initialize` gets HTTP 503. Default 1,000.
     pub sessions: usize,
+    /// The same from one address; one more `initialize` gets HTTP 429. Default 250.
+    pub client_sessions: usize,
     /// Requests in flight in one session or on one pipe; one more is refused
     /// with `-32600` and HTTP 429. Default 256.
     pub in_flight: usize,
@@ -74,7 +79,9 @@ impl Default for Limits {
         Self {
             message_bytes: 64 << 20,
             connections: 1024,
+            client_connections: 256,
             sessions: 1000,
+            client_sessions: 250,
             in_flight: 256,
             requests: 16_384,
             batch_members: 100,

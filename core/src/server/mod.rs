@@ -18,6 +18,7 @@
 //! | `post` | what is in a POST, and whom it belongs to |
 //! | `legacy_sse` | HTTP+SSE of 2024-11-05 |
 //! | `batch` | arrays of messages |
+//! | `clients` | what each client has |
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
 //! | `peer` | sessions and pipes as conversations |
@@ -27,6 +28,7 @@
 
 mod admit;
 mod batch;
+mod clients;
 mod door;
 mod endpoint;
 mod exchange;

@@ -5,7 +5,8 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::endpoint::{Conn, Endpoint, Event};
+use super::clients::Client;
+use super::endpoint::{Conn, Endpoint, Event, Full};
 use super::exchange::{AskId, ExchangeId};
 use super::gate::Principal;
 use super::http::State;
@@ -47,6 +48,8 @@ pub(super) enum Place {
 pub(super) struct Session {
     /// Whose it is, if that matters.
     pub(super) owner: Option<Principal>,
+    /// Who began it.
+    pub(super) from: Option<Client>,
     /// When its id on the wire ceases to hold; none before `initialize` has
     /// succeeded.
     pub(super) expires: Option<Instant>,
@@ -87,17 +90,23 @@ impl Endpoint {
     }
 
     /// A session for an `initialize` that has just come. It has no id before
-    /// that succeeds. `None` if there are too many.
-    pub(super) fn add_session_peer(&mut self, conn: ConnId) -> Option<PeerId> {
-        if self.peers.len() >= self.config.limits.sessions {
-            return None;
+    /// that succeeds.
+    pub(super) fn add_session_peer(&mut self, conn: ConnId) -> Result<PeerId, Full> {
+        let limits = &self.config.limits;
+        let from = self.conns.get(&conn).and_then(Conn::from);
+        if self.peers.len() >= limits.sessions {
+            return Err(Full::All);
+        }
+        if self.clients.of(from).sessions >= limits.client_sessions {
+            return Err(Full::Client);
         }
         let owner = self.principal(conn);
         let peer = PeerId(self.number());
-        let session = Session { owner, ..Session::default() };
+        let session = Session { owner, from, ..Session::default() };
+        self.clients.change(from, |held| held.sessions += 1);
         self.peers.insert(peer, Peer::new(Place::Session(session), self.now));
         self.sweep_by(self.now + self.config.limits.session_idle);
-        Some(peer)
+        Ok(peer)
     }
 
     /// Who asks on a connection, if that matters.
@@ -142,6 +151,7 @@ impl Endpoint {
         }
         match state.place {
             Place::Session(session) => {
+                self.clients.change(session.from, |held| held.sessions -= 1);
                 for conn in session.streams.into_iter().filter_map(|stream| stream.conn) {
                     self.end_stream(conn);
                 }

@@ -7,6 +7,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::admit::{self, Admitted};
+use super::clients::Client;
 use super::endpoint::{Conn, Endpoint, Event};
 use super::exchange::{Carried, Carrier, Sender, Way};
 use super::limits::Limits;
@@ -23,6 +24,7 @@ use crate::wire::ndjson::{Decoder, Line, looks_like_message};
 pub(super) struct Pipe {
     pub(super) peer: PeerId,
     pub(super) stdio: bool,
+    pub(super) from: Option<Client>,
     /// Since when nothing is read of what waits for the host.
     pub(super) unread: Option<Instant>,
     decoder: Decoder,
@@ -34,10 +36,11 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(peer: PeerId, stdio: bool, limits: &Limits) -> Self {
+    pub(super) fn new(peer: PeerId, stdio: bool, from: Option<Client>, limits: &Limits) -> Self {
         Self {
             peer,
             stdio,
+            from,
             unread: None,
             decoder: Decoder::new(limits.message_bytes),
             held: Vec::new(),

@@ -79,10 +79,14 @@ impl Endpoint {
         let conn = way.conn;
         let token = session_token(head);
         if message.kind() == Kind::Request && message.method() == method::INITIALIZE {
-            let Some(peer) = self.add_session_peer(conn) else {
-                let fault = Fault::new(code::INTERNAL_ERROR, "Too many sessions: try again later");
-                self.refuse(conn, 503, &fault, message.id());
-                return None;
+            let peer = match self.add_session_peer(conn) {
+                Ok(peer) => peer,
+                Err(full) => {
+                    let (status, why) = full.refusal("sessions");
+                    let fault = Fault::new(code::INTERNAL_ERROR, &why);
+                    self.refuse(conn, status, &fault, message.id());
+                    return None;
+                }
             };
             let sender = Sender::session(peer, admit::wanted(&message));
             return self.begin(sender, Carried::Alone(way), message);

@@ -156,7 +156,9 @@ impl Machine for Demo {
         self.now = now;
         self.endpoint.at(now);
         match input {
-            Input::Accepted { conn, listener } => self.endpoint.accepted(conn, listener),
+            Input::Accepted { conn, listener, from } => {
+                self.endpoint.accepted(conn, listener, from);
+            }
             Input::Received { conn, mut bytes } => {
                 while let Some(event) = self.endpoint.receive(conn, &mut bytes) {
                     self.on_event(event);

@@ -82,7 +82,7 @@ impl Bench {
     pub(super) fn connect(&mut self, listener: u32) -> ConnId {
         self.conns += 1;
         let conn = ConnId::accepted(self.conns);
-        self.input(Input::Accepted { conn, listener: ListenerId(listener) });
+        self.input(Input::Accepted { conn, listener: ListenerId(listener), from: None });
         conn
     }
 

@@ -203,6 +203,20 @@ mod tests {
     }
 
     #[test]
+    fn fea_04_names_are_of_the_letters_that_hosts_accept() {
+        for (wire, revision) in everywhere() {
+            let mut bench = Bench::new();
+            let host = bench.host(wire, revision, json!({}));
+            let list = bench.result(&host, "tools/list", json!({}));
+            for tool in list["tools"].as_array().unwrap() {
+                let name = tool["name"].as_str().unwrap();
+                let accepted = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+                assert!((1..=128).contains(&name.len()) && name.chars().all(accepted), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_call_of_a_tool_is_refused() {
         for (wire, revision) in everywhere() {
             let mut bench = Bench::new();

@@ -90,7 +90,8 @@ fn echoes_to_several_clients_over_tcp_and_unix() {
             |hands, heard| {
                 echo(hands, &heard);
                 match heard {
-                    Heard::Input(Input::Accepted { listener: ListenerId(n), .. }) => {
+                    Heard::Input(Input::Accepted { listener: ListenerId(n), from: ip, .. }) => {
+                        assert_eq!(ip, [Some(Ipv4Addr::LOCALHOST.into()), None][n as usize]);
                         from[n as usize] += 1;
                     }
                     Heard::Input(Input::Finished { .. }) => {

@@ -114,7 +114,7 @@ impl World {
         self.children.insert((node, conn), child);
         let theirs = self.accepted(child);
         let wire = self.add_wire([End::Node(node, conn), End::Node(child, theirs)]);
-        self.give(child, Input::Accepted { conn: theirs, listener: ListenerId(0) });
+        self.give(child, Input::Accepted { conn: theirs, listener: ListenerId(0), from: None });
         self.plan(What::Start(wire));
     }
 

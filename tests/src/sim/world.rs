@@ -314,7 +314,7 @@ impl World {
             found.ends[1] = End::Node(node, conn);
             self.conns.insert((node, conn), (wire, 1));
         }
-        self.give(node, Input::Accepted { conn, listener });
+        self.give(node, Input::Accepted { conn, listener, from: None });
         self.establish(wire);
     }
 

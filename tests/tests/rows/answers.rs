@@ -76,6 +76,13 @@ rows! {
         MODERN, "tools/call {\"name\":\"echo\",\"arguments\":{\"message\":\"x\"}}" => ["!ttlMs"];
         R4, "tools/list" => ["!ttlMs", "!cacheScope"];
     }
+    cac_07 {
+        // All lists are for everybody; a page cannot differ from the next.
+        MODERN, "tools/list" => ["\"cacheScope\":\"public\""];
+        MODERN, "prompts/list" => ["\"cacheScope\":\"public\""];
+        MODERN, "resources/list" => ["\"cacheScope\":\"public\""];
+        MODERN, "resources/templates/list" => ["\"cacheScope\":\"public\""];
+    }
     pag_03 {
         MODERN, "tools/list {\"cursor\":\"nonsense\"}" => ["-32602"];
         R4, "prompts/list {\"cursor\":\"nonsense\"}" => ["-32602"];

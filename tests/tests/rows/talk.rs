@@ -158,7 +158,7 @@ impl Talk {
     fn connect(&mut self, listener: u32) -> ConnId {
         self.conns += 1;
         let conn = ConnId::accepted(self.conns);
-        self.input(Input::Accepted { conn, listener: ListenerId(listener) });
+        self.input(Input::Accepted { conn, listener: ListenerId(listener), from: None });
         self.open.push(conn);
         conn
     }

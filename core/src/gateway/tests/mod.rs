@@ -103,7 +103,7 @@ impl World {
     fn host(&mut self) -> ConnId {
         self.hosts += 1;
         let conn = ConnId::accepted(self.hosts);
-        self.handle(Input::Accepted { conn, listener: ListenerId(0) });
+        self.handle(Input::Accepted { conn, listener: ListenerId(0), from: None });
         conn
     }
 

@@ -81,6 +81,36 @@ fn prg_04_the_first_revision_knows_no_message_of_progress() {
 }
 
 #[test]
+fn err_10_urls_to_visit_first_are_told_as_they_are() {
+    let mut world = World::new();
+    let (host, server) = pair(&mut world, "2025-11-25", "2025-11-25");
+    world.say(host, r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"n"}}"#);
+    let id = id_of(&world.hear(server));
+    let error = r#"{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://example.com","message":"?"}]}}"#;
+    world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#));
+    assert_eq!(get(&world.hear(host), "error"), Some(error));
+    // What is done there is told, too.
+    let done = r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}"#;
+    world.say(server, done);
+    assert_eq!(get_path(&world.hear(host), &["params", "elicitationId"]), Some("\"e\""));
+}
+
+#[test]
+fn sub_10_updates_below_a_subscribed_resource_are_told() {
+    let mut world = World::new();
+    let (host, server) = pair(&mut world, "2025-11-25", "2025-11-25");
+    world.say(
+        host,
+        r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a://b"}}"#,
+    );
+    let id = id_of(&world.hear(server));
+    world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    world.hear(host);
+    world.say(server, r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://b/c"}}"#);
+    assert_eq!(get_path(&world.hear(host), &["params", "uri"]), Some("\"a://b/c\""));
+}
+
+#[test]
 fn lif_08_a_host_is_not_asked_what_it_cannot_answer() {
     let mut world = World::new();
     let (host, server) = pair(&mut world, "2025-11-25", "2025-11-25");

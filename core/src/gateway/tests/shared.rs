@@ -8,7 +8,7 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{}}
 fn post(world: &mut World, fields: &str, body: &str) -> ConnId {
     world.hosts += 1;
     let conn = ConnId::accepted(world.hosts);
-    world.handle(Input::Accepted { conn, listener: ListenerId(1) });
+    world.handle(Input::Accepted { conn, listener: ListenerId(1), from: None });
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{fields}Content-Length: {}\r\n\r\n{body}",
         body.len()

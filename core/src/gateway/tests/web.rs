@@ -92,7 +92,7 @@ fn a_server_that_is_polled_late_has_hosts_poll_when_that_is_near() {
 fn sec_06_tokens_of_hosts_go_no_further() {
     let mut world = World::web();
     let conn = ConnId::accepted(99);
-    world.handle(Input::Accepted { conn, listener: ListenerId(1) });
+    world.handle(Input::Accepted { conn, listener: ListenerId(1), from: None });
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#);
     let length = body.len();
     let request = format!(

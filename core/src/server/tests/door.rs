@@ -25,7 +25,7 @@ fn ask(world: &mut World, head: RequestHead, body: &str) -> ConnId {
     let conn = ConnId::accepted(world.conns);
     world.endpoint.at(world.now);
     let body = Cow::Borrowed(body.as_bytes());
-    if let Some(event) = world.endpoint.request(conn, ListenerId(0), head, body) {
+    if let Some(event) = world.endpoint.request(conn, ListenerId(0), None, head, body) {
         keep(event, &mut world.requests, &mut world.cancelled, &mut world.ended);
     }
     conn

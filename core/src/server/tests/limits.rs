@@ -120,6 +120,59 @@ fn one_connection_too_many_is_told_so() {
 }
 
 #[test]
+fn one_client_cannot_take_the_room_of_others() {
+    let limits = Limits { connections: 100, client_connections: 2, ..Limits::default() };
+    let mut world = world(limits);
+    let greedy = Some("2001:db8::1");
+    let (first, _) = (world.connect_from(0, greedy), world.connect_from(1, greedy));
+    // The same network, so the same client.
+    let third = world.connect_from(0, Some("2001:db8::2"));
+    let answer = world.take_settled(third);
+    starts(&answer, 429, -32603);
+    assert!(answer.contains("Retry-After: 5") && answer.contains("your address"), "{answer}");
+    let line = world.connect_from(1, greedy);
+    world.settle();
+    assert_eq!(world.closed, [line]);
+    for _ in 0..10 {
+        let local = world.connect_from(0, Some("127.0.0.1"));
+        assert_eq!(world.take_settled(local), "");
+    }
+    let other = world.connect_from(0, Some("192.0.2.1"));
+    assert_eq!(world.take_settled(other), "");
+    // What it ends, it may have again.
+    world.endpoint.closed(first);
+    world.endpoint.closed(third);
+    let again = world.connect_from(0, greedy);
+    assert_eq!(world.take_settled(again), "");
+}
+
+#[test]
+fn one_client_cannot_take_all_sessions() {
+    let mut world = world(Limits { sessions: 100, client_sessions: 2, ..Limits::default() });
+    let begin = |world: &mut World, from: &str| {
+        let conn = world.connect_from(0, Some(from));
+        world.say(conn, &post("", INITIALIZE));
+        if let Some((exchange, ..)) = world.requests.pop() {
+            world.respond(exchange, Outcome::Result(INITIALIZED));
+        }
+        world.endpoint.closed(conn);
+        world.take(conn)
+    };
+    let first = begin(&mut world, "192.0.2.1");
+    let session = first.split("Mcp-Session-Id: ").nth(1).unwrap().split("\r\n").next().unwrap();
+    assert!(begin(&mut world, "192.0.2.1").contains("200 OK"));
+    let answer = begin(&mut world, "192.0.2.1");
+    starts(&answer, 429, -32603);
+    assert!(answer.contains("Retry-After: 5") && answer.contains("\"id\":0"), "{answer}");
+    assert!(begin(&mut world, "192.0.2.2").contains("200 OK"));
+    // A session ended by whomever makes room for its client.
+    let conn = world.connect(0);
+    let delete = "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: ";
+    world.say(conn, &format!("{delete}{session}\r\n\r\n"));
+    assert!(begin(&mut world, "192.0.2.1").contains("200 OK"));
+}
+
+#[test]
 fn a_session_has_so_many_requests_and_all_have_so_many() {
     let mut world = world(Limits { in_flight: 2, requests: 3, ..Limits::default() });
     let (_, fields) = world.session();

@@ -74,10 +74,15 @@ impl World {
     }
 
     fn connect(&mut self, listener: u32) -> ConnId {
+        self.connect_from(listener, None)
+    }
+
+    fn connect_from(&mut self, listener: u32, from: Option<&str>) -> ConnId {
         self.conns += 1;
         let conn = ConnId::accepted(self.conns);
         self.endpoint.at(self.now);
-        self.endpoint.accepted(conn, ListenerId(listener));
+        let from = from.map(|address| address.parse().unwrap());
+        self.endpoint.accepted(conn, ListenerId(listener), from);
         conn
     }
 
@@ -128,6 +133,11 @@ impl World {
 
     fn take(&mut self, conn: ConnId) -> String {
         self.sent.remove(&conn).unwrap_or_default()
+    }
+
+    fn take_settled(&mut self, conn: ConnId) -> String {
+        self.settle();
+        self.take(conn)
     }
 
     /// What one POST on a connection of its own is answered, without the event.
