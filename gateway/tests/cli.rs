@@ -404,7 +404,7 @@ fn tokens_are_asked_for() {
     let place = daemon.places[0].strip_prefix("http://0.0.0.0:").unwrap();
     let url = format!("http://127.0.0.1:{place}");
     let done = run(&["ls", "--url", &url], "");
-    assert_fails(&done, 1, "Authorization is missing");
+    assert_fails(&done, 1, "it wants authorization");
     let config = format!(
         r#"{{"mcpServers":{{"s":{{"url":"{url}","headers":{{"Authorization":"Bearer {token}"}}}}}}}}"#
     );

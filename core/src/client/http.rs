@@ -4,12 +4,16 @@
 //! are used again when their response has ended (requirements HTTP, SES, SSE and
 //! HDR rows for the client's role).
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use smallvec::SmallVec;
+
+use super::again::Again;
 use super::lane::{Job, Lane, Task};
 use super::legacy_sse::LegacySse;
 use super::upstream::{Core, Event, Failure, RequestId};
@@ -21,7 +25,7 @@ use crate::protocol::required_headers;
 use crate::protocol::revision::{Era, Revision};
 use crate::time::Instant;
 use crate::wire::http1::Url;
-use crate::wire::http1::write::{self, BodyLen};
+use crate::wire::http1::write::{self, BodyLen, WriteError};
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -32,29 +36,32 @@ pub(super) struct Http {
     /// In boxes: the map has room for many where mostly there is one, or none.
     pub(super) lanes: BTreeMap<ConnId, Box<Lane>>,
     /// Streams to open again, and when.
-    later: Vec<(Instant, Reopen)>,
+    pub(super) later: Vec<(Instant, Reopen)>,
     /// Attempts to open the listening stream since it last worked.
     pub(super) attempts: u32,
     listening: bool,
-    /// The first request, until a response shows that the URL is right.
-    pub(super) unsettled: Option<(RequestId, String)>,
-    pub(super) redirects: u8,
     /// The transport of 2024-11-05, if the URL knows no other.
     pub(super) legacy: Option<Box<LegacySse>>,
     goodbye: Option<Instant>,
 }
 
+/// What is done later.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Reopen {
+pub(super) enum Reopen {
     Listen(Option<String>),
     /// Not yet, but soon.
     Part(RequestId),
-    Resume(RequestId, String),
+    Resume {
+        request: RequestId,
+        after: String,
+        attempts: u32,
+    },
+    Again(Task, Again),
 }
 
 /// The head of a request that is to be written.
 struct Head<'a> {
-    verb: &'a str,
+    verb: &'static str,
     /// The JSON-RPC method, if it is a message with one.
     method: &'a str,
     /// The body.
@@ -75,8 +82,6 @@ impl Http {
             later: Vec::new(),
             attempts: 0,
             listening: false,
-            unsettled: None,
-            redirects: 0,
             legacy: None,
             goodbye: None,
         }
@@ -99,25 +104,10 @@ impl Http {
             Some(_) => Task::Sent(request),
             None => Task::Request { request, initialize: method == method::INITIALIZE },
         };
-        if let (
-            Task::Request { .. },
-            method::INITIALIZE | method::DISCOVER,
-            Envelope::Request { params, .. },
-        ) = (task, method, envelope)
-        {
-            self.unsettled = Some((request, String::from(params.unwrap_or("{}"))));
-        }
-        let Some(conn) = self.lane(core, wires, task) else {
-            core.fail(request, Failure::TooMany);
-            return;
-        };
         let head = Head { verb: "POST", method, envelope: Some(envelope), fields, after: None };
-        if !self.write_head(core, wires, conn, &head) {
-            self.drop_lane(wires, conn);
-            core.fail(request, Failure::NotMcp("a header field has bad characters".into()));
-            return;
+        if let Err(failure) = self.send(core, wires, task, &head) {
+            core.fail(request, failure);
         }
-        wires.output.write(conn, |tail| envelope.write(tail));
     }
 
     pub(super) fn post(
@@ -130,13 +120,10 @@ impl Http {
         if core.ended {
             return;
         }
-        let Some(conn) = self.lane(core, wires, Task::Post) else { return };
         let head =
             Head { verb: "POST", method, envelope: Some(envelope), fields: &[], after: None };
-        if self.write_head(core, wires, conn, &head) {
-            wires.output.write(conn, |tail| envelope.write(tail));
-        } else {
-            self.drop_lane(wires, conn);
+        if let Err(failure) = self.send(core, wires, Task::Post, &head) {
+            self.give_up(core, wires, Job::new(Task::Post), failure);
         }
     }
 
@@ -154,14 +141,67 @@ impl Http {
         wires: &mut Wires,
         task: Task,
         after: Option<&str>,
-    ) -> Option<ConnId> {
-        let conn = self.lane(core, wires, task)?;
+    ) -> Option<&mut Job> {
         let head = Head { verb: "GET", method: "", envelope: None, fields: &[], after };
-        if self.write_head(core, wires, conn, &head) {
-            return Some(conn);
+        let conn = self.send(core, wires, task, &head).ok()?;
+        let job = self.lanes.get_mut(&conn)?.job.as_mut()?;
+        // Until there is another, this one counts.
+        job.last_event_id = after.map(String::from);
+        Some(job)
+    }
+
+    /// Sends a request on a connection of its own.
+    fn send(
+        &mut self,
+        core: &Core,
+        wires: &mut Wires,
+        task: Task,
+        head: &Head<'_>,
+    ) -> Result<ConnId, Failure> {
+        let conn = self.lane(core, wires, task).ok_or(Failure::TooMany)?;
+        let Ok(again) = self.write(core, wires, conn, head) else {
+            self.drop_lane(wires, conn);
+            return Err(Failure::NotMcp("a header field has bad characters".into()));
+        };
+        if let Some(lane) = self.lanes.get_mut(&conn) {
+            lane.reader.expect(head.verb);
+            if let Some(job) = &mut lane.job {
+                job.again = again;
+            }
         }
-        self.drop_lane(wires, conn);
-        None
+        Ok(conn)
+    }
+
+    /// Queues a request. Gives a copy of it, unless that is too long to keep.
+    fn write(
+        &self,
+        core: &Core,
+        wires: &mut Wires,
+        conn: ConnId,
+        head: &Head<'_>,
+    ) -> Result<Option<Again>, WriteError> {
+        let fields = self.fields_of(core, head);
+        let fields: SmallVec<[(&str, &str); 12]> =
+            fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let body = match head.envelope {
+            Some(envelope) => BodyLen::Length(envelope.len() as u64),
+            None => BodyLen::None,
+        };
+        let to = head.envelope.and_then(|_| self.endpoint()).unwrap_or(&self.url);
+        let (target, host) = (to.target(), self.url.authority());
+        let mut written = Ok(None);
+        wires.output.write(conn, |tail| {
+            let start = tail.len();
+            written = write::request_head(tail, head.verb, target, host, &fields, body).map(|()| {
+                if let Some(envelope) = head.envelope {
+                    envelope.write(tail);
+                }
+                let bytes = tail.get(start..).unwrap_or_default();
+                let kept = bytes.len() <= core.limits.again_bytes;
+                kept.then(|| Again::new(head.verb, bytes, method::is_safe(head.method)))
+            });
+        });
+        written
     }
 
     /// Where messages go, if not to the URL.
@@ -171,7 +211,7 @@ impl Http {
 
     /// A connection for one request: an idle one, or a new one. One that is not
     /// read, because what came before fills a host's queue, serves nobody else.
-    fn lane(&mut self, core: &Core, wires: &mut Wires, task: Task) -> Option<ConnId> {
+    pub(super) fn lane(&mut self, core: &Core, wires: &mut Wires, task: Task) -> Option<ConnId> {
         let now = wires.now;
         let idle = self.lanes.iter().rev().find(|(conn, lane)| {
             lane.job.is_none()
@@ -179,14 +219,12 @@ impl Http {
                 && !wires.output.is_paused(**conn)
         });
         if let Some((&conn, _)) = idle {
-            self.lanes.get_mut(&conn)?.job = Some(Job::new(task));
+            let lane = self.lanes.get_mut(&conn)?;
+            lane.job = Some(Job::new(task));
+            lane.reused = true;
             return Some(conn);
         }
-        let stale: Vec<ConnId> =
-            self.lanes.iter().filter(|(_, lane)| lane.job.is_none()).map(|(c, _)| *c).collect();
-        for conn in stale {
-            self.drop_lane(wires, conn);
-        }
+        self.drop_idle(wires);
         if self.lanes.len() >= core.limits.connections {
             return None;
         }
@@ -200,69 +238,59 @@ impl Http {
         Some(conn)
     }
 
+    /// Drops the connections that nothing is asked on.
+    pub(super) fn drop_idle(&mut self, wires: &mut Wires) {
+        let idle: Vec<ConnId> =
+            self.lanes.iter().filter(|(_, lane)| lane.job.is_none()).map(|(c, _)| *c).collect();
+        for conn in idle {
+            self.drop_lane(wires, conn);
+        }
+    }
+
     pub(super) fn drop_lane(&mut self, wires: &mut Wires, conn: ConnId) {
         if self.lanes.remove(&conn).is_some() {
             wires.close(conn);
         }
     }
 
-    /// Queues the head of a request. `false` if it cannot be written: a field
-    /// has characters that it must not have.
-    fn write_head(
-        &mut self,
+    /// The fields of a request, those of the connection apart.
+    fn fields_of<'a>(
+        &'a self,
         core: &Core,
-        wires: &mut Wires,
-        conn: ConnId,
-        head: &Head<'_>,
-    ) -> bool {
-        let mut all: Vec<(&str, &str)> = Vec::with_capacity(12 + self.fields.len());
+        head: &Head<'a>,
+    ) -> SmallVec<[(Cow<'a, str>, Cow<'a, str>); 12]> {
+        let mut all = SmallVec::new();
+        let mut add = |name: &'a str, value: &'a str| all.push((name.into(), value.into()));
         match head.verb {
             "POST" => {
-                all.push(("Content-Type", "application/json"));
-                all.push(("Accept", "application/json, text/event-stream"));
+                add("Content-Type", "application/json");
+                add("Accept", "application/json, text/event-stream");
             }
-            "GET" => all.push(("Accept", "text/event-stream")),
+            "GET" => add("Accept", "text/event-stream"),
             _ => {}
         }
-        all.push(("User-Agent", concat!("mcpx/", env!("CARGO_PKG_VERSION"))));
-        let modern = core.revision.is_some_and(|revision| revision.era() == Era::Modern);
-        let mirrored = match head.envelope {
-            Some(Envelope::Request { method, params, .. }) if modern => {
-                required_headers::mirrored(method, *params, &[])
-            }
-            _ => Vec::new(),
-        };
+        add("User-Agent", concat!("mcpx/", env!("CARGO_PKG_VERSION")));
         // Not on initialize: strict servers refuse a version before the handshake.
         if let Some(revision) = core.revision
             && head.method != method::INITIALIZE
         {
-            all.push(("MCP-Protocol-Version", revision.as_str()));
-        }
-        all.extend(mirrored.iter().map(|(name, value)| (&**name, &**value)));
-        if modern {
-            all.extend(head.fields.iter().map(|(name, value)| (&**name, &**value)));
+            add("MCP-Protocol-Version", revision.as_str());
         }
         if let Some(session) = &self.session {
-            all.push(("Mcp-Session-Id", session));
+            add("Mcp-Session-Id", session);
         }
         if let Some(id) = head.after {
-            all.push(("Last-Event-ID", id));
+            add("Last-Event-ID", id);
         }
-        all.extend(self.fields.iter().map(|(name, value)| (&**name, &**value)));
-        let body = match head.envelope {
-            Some(envelope) => BodyLen::Length(envelope.len() as u64),
-            None => BodyLen::None,
-        };
-        if let Some(lane) = self.lanes.get_mut(&conn) {
-            lane.reader.expect(head.verb);
+        if core.revision.is_some_and(|revision| revision.era() == Era::Modern) {
+            if let Some(Envelope::Request { method, params, .. }) = head.envelope {
+                let mirrored = required_headers::mirrored(method, *params, &[]);
+                all.extend(mirrored.into_iter().map(|(name, value)| (name, value.into())));
+            }
+            all.extend(head.fields.iter().map(borrowed));
         }
-        let to = head.envelope.and_then(|_| self.endpoint()).unwrap_or(&self.url);
-        let (target, host) = (to.target(), self.url.authority());
-        let mut written = false;
-        wires.output.write(conn, |tail| {
-            written = write::request_head(tail, head.verb, target, host, &all, body).is_ok();
-        });
-        written
+        all.extend(self.fields.iter().map(borrowed));
+        all
     }
 
     pub(super) fn connected(&mut self, conn: ConnId) {
@@ -278,9 +306,11 @@ impl Http {
         request: RequestId,
         now: Instant,
     ) {
-        let wait = job.retry.map_or(core.limits.reconnect, Duration::from_millis);
-        if let Some(id) = &job.last_event_id {
-            self.later.push((now + wait, Reopen::Resume(request, id.clone())));
+        let backoff = core.limits.backoff(job.attempts);
+        let wait = job.retry.map_or(backoff, Duration::from_millis);
+        if let Some(after) = job.last_event_id.clone() {
+            let attempts = job.attempts + 1;
+            self.later.push((now + wait, Reopen::Resume { request, after, attempts }));
         }
     }
 
@@ -305,9 +335,8 @@ impl Http {
     }
 
     pub(super) fn reopen_listen(&mut self, core: &Core, job: &Job, now: Instant) {
-        let limits = &core.limits;
-        let backoff = limits.reconnect.saturating_mul(1 << self.attempts.min(10));
-        let wait = job.retry.map_or(backoff.min(limits.reconnect_max), Duration::from_millis);
+        let backoff = core.limits.backoff(self.attempts);
+        let wait = job.retry.map_or(backoff, Duration::from_millis);
         self.attempts += 1;
         self.later.push((now + wait, Reopen::Listen(job.last_event_id.clone())));
     }
@@ -335,14 +364,28 @@ impl Http {
         conn: ConnId,
         failure: Failure,
     ) {
-        let Some(lane) = self.lanes.remove(&conn) else { return };
+        let Some(mut lane) = self.lanes.remove(&conn) else { return };
         wires.close(conn);
-        let Some(job) = lane.job else { return };
+        let Some(mut job) = lane.job.take() else { return };
+        if failure != Failure::Broken || !self.leave_stale(core, wires, &lane, &mut job) {
+            self.give_up(core, wires, job, failure);
+        }
+    }
+
+    /// What was asked has come to nothing so far.
+    pub(super) fn give_up(
+        &mut self,
+        core: &mut Core,
+        wires: &mut Wires,
+        job: Job,
+        failure: Failure,
+    ) {
         let now = wires.now;
         match job.task {
             Task::Request { request, .. } | Task::Resume(request) => {
-                let broken = failure == Failure::Broken && core.open.contains(&request);
-                if broken && resumable(core, &job) {
+                let broken = matches!(failure, Failure::Broken | Failure::NotConnected(_));
+                let hope = broken && job.attempts < core.limits.resumptions;
+                if hope && core.open.contains(&request) && resumable(core, &job) {
                     self.resume_later(core, &job, request, now);
                 } else {
                     core.fail(request, failure);
@@ -385,10 +428,9 @@ impl Http {
         for conn in busy {
             self.drop_lane(wires, conn);
         }
-        if let Some(conn) = self.lane(core, wires, Task::Goodbye) {
-            let head =
-                Head { verb: "DELETE", method: "", envelope: None, fields: &[], after: None };
-            self.write_head(core, wires, conn, &head);
+        let head = Head { verb: "DELETE", method: "", envelope: None, fields: &[], after: None };
+        if self.send(core, wires, Task::Goodbye, &head).is_err() {
+            return self.close_all(wires);
         }
         self.goodbye = Some(wires.now + core.limits.goodbye);
     }
@@ -430,14 +472,22 @@ impl Http {
                         core.events.push_back(Event::Parted { request });
                     }
                 }
-                Reopen::Resume(request, after) => {
+                Reopen::Resume { request, after, attempts } => {
                     if core.open.contains(&request) {
-                        self.get(core, wires, Task::Resume(request), Some(&after));
+                        match self.get(core, wires, Task::Resume(request), Some(&after)) {
+                            Some(job) => job.attempts = attempts,
+                            None => core.fail(request, Failure::TooMany),
+                        }
                     }
                 }
+                Reopen::Again(task, again) => self.resume_again(core, wires, task, again),
             }
         }
     }
+}
+
+fn borrowed((name, value): &(String, String)) -> (Cow<'_, str>, Cow<'_, str>) {
+    (name.into(), value.into())
 }
 
 /// Whether the stream of a response can be taken up again: its events had ids,

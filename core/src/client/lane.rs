@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::again::Again;
 use super::upstream::RequestId;
 use crate::time::Instant;
 use crate::wire::http1::{self, Framing, ResponseHead, ResponseReader};
@@ -16,6 +17,8 @@ pub(super) struct Lane {
     /// What was asked on it; `None` while it idles.
     pub(super) job: Option<Job>,
     pub(super) connected: bool,
+    /// Whether its job is not its first.
+    pub(super) reused: bool,
     pub(super) idle_since: Instant,
     pub(super) keep_alive: bool,
 }
@@ -27,6 +30,7 @@ impl Lane {
             reader: ResponseReader::new(limits),
             job: Some(job),
             connected: false,
+            reused: false,
             idle_since: now,
             keep_alive: true,
         }
@@ -37,14 +41,20 @@ impl Lane {
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) task: Task,
+    /// The request, until its response begins.
+    pub(super) again: Option<Again>,
     pub(super) status: u16,
     pub(super) body: Body,
+    /// The content type, if it is none of ours.
+    pub(super) kind: Option<String>,
     /// Where `Location` pointed.
     pub(super) location: Option<String>,
     /// The last event id of the stream, to resume it.
     pub(super) last_event_id: Option<String>,
     /// The wait that the server asked for, in milliseconds.
     pub(super) retry: Option<u64>,
+    /// How often the rest of it was asked for since something came.
+    pub(super) attempts: u32,
 }
 
 /// Why something was sent.
@@ -134,19 +144,31 @@ impl Job {
     pub(super) fn new(task: Task) -> Self {
         Self {
             task,
+            again: None,
             status: 0,
             body: Body::Awaited,
+            kind: None,
             location: None,
             last_event_id: None,
             retry: None,
+            attempts: 0,
         }
     }
 
     /// Takes the head of the response.
     pub(super) fn begin(&mut self, head: &ResponseHead, limit: usize) {
         self.status = head.status;
+        if head.status < 300 {
+            self.again = None;
+        }
         self.location = head.fields.get_str("location").map(String::from);
+        if let 429 | 503 = head.status {
+            let seconds = head.fields.get_str("retry-after").and_then(|s| s.trim().parse().ok());
+            self.retry = seconds.map(|seconds: u64| seconds.saturating_mul(1000));
+        }
         let kind = head.fields.get("content-type");
+        let named = head.fields.get_str("content-type").and_then(|kind| kind.split(';').next());
+        self.kind = named.map(str::trim).filter(|kind| *kind != "application/json").map(shorten);
         self.body = match head.status {
             200 if sse::is_event_stream(kind) => Body::Events(Events {
                 decoder: sse::Decoder::new(limit),
@@ -161,4 +183,9 @@ impl Job {
             _ => Body::Json(Vec::new()),
         };
     }
+}
+
+/// As much of a name as is shown.
+fn shorten(name: &str) -> String {
+    name.chars().take(100).collect()
 }

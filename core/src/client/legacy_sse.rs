@@ -12,13 +12,13 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::again::Again;
 use super::http::Http;
 use super::lane::{Job, Task};
 use super::upstream::{Core, Failure, RequestId};
 use super::wires::Wires;
 use crate::driver::ConnId;
-use crate::jsonrpc::{self, Envelope, Incoming, Message, code, get};
-use crate::protocol::method;
+use crate::jsonrpc::{self, Incoming, Message, code, get};
 use crate::time::Instant;
 use crate::wire::http1::Url;
 
@@ -29,7 +29,7 @@ pub(super) struct LegacySse {
     endpoint: Option<Url>,
     /// The handshake that waits for that.
     first: RequestId,
-    params: String,
+    again: Option<Again>,
     /// What the POST of it was answered, which counts if this comes to nothing.
     refusal: Option<(Job, Vec<u8>)>,
     /// When this has come to nothing.
@@ -71,14 +71,12 @@ impl Http {
         {
             return false;
         }
-        let Some((_, params)) = self.unsettled.take_if(|(first, _)| *first == request) else {
-            return false;
-        };
+        let Some(again) = job.again.take() else { return false };
         let refusal = core::mem::replace(job, Job::new(job.task));
         self.legacy = Some(Box::new(LegacySse {
             endpoint: None,
             first: request,
-            params,
+            again: Some(again),
             refusal: Some((refusal, body.to_vec())),
             until: wires.now + core.limits.endpoint,
         }));
@@ -115,14 +113,14 @@ impl Http {
         let failure = match endpoint.as_deref().map(|uri| self.url.join(uri.trim())).transpose() {
             Ok(None) => None,
             Ok(Some(url)) if url.is_same_origin(&self.url) => {
-                let params = core::mem::take(&mut legacy.params);
+                let again = legacy.again.take().map(|again| again.at(url.target()));
                 let request = legacy.first;
                 legacy.endpoint = Some(url);
                 legacy.refusal = None;
-                let id = request.0.to_string();
-                let method = method::INITIALIZE;
-                let envelope = Envelope::Request { id: &id, method, params: Some(&params) };
-                self.request(core, wires, request, method, &envelope, &[]);
+                let sent = again.map(|it| self.send_again(core, wires, Task::Sent(request), it));
+                if let Some(Err(failure)) = sent {
+                    core.fail(request, failure);
+                }
                 return;
             }
             Ok(Some(_)) => Some("its HTTP+SSE endpoint is on another server".to_string()),

@@ -25,6 +25,17 @@ pub struct Limits {
     pub reconnect: Duration,
     /// The longest such wait. Default 30 s.
     pub reconnect_max: Duration,
+    /// How often a stream that broke in the middle of an answer is asked for the
+    /// rest of it, without any success. Default 5.
+    pub resumptions: u32,
+    /// Bytes of a request that are kept until its response begins, in case it has to
+    /// be sent again: after a redirect, over another connection, or after a pause. A
+    /// longer one is not. Default 64 KiB.
+    pub again_bytes: usize,
+    /// The longest pause that a request makes because the server asks for it
+    /// (429 or 503, `Retry-After`); if it asks for more, the request fails. Default
+    /// 10 s.
+    pub retry_after: Duration,
     /// A URL that may be one of HTTP+SSE has this long to say where messages go.
     /// Default 10 s.
     pub endpoint: Duration,
@@ -43,8 +54,18 @@ impl Default for Limits {
             goodbye: Duration::from_secs(1),
             reconnect: Duration::from_secs(1),
             reconnect_max: Duration::from_secs(30),
+            resumptions: 5,
+            again_bytes: 64 << 10,
+            retry_after: Duration::from_secs(10),
             endpoint: Duration::from_secs(10),
             stderr_line: 4 << 10,
         }
+    }
+}
+
+impl Limits {
+    /// The wait before the next attempt, after so many in vain.
+    pub(super) fn backoff(&self, attempts: u32) -> Duration {
+        self.reconnect.saturating_mul(1 << attempts.min(10)).min(self.reconnect_max)
     }
 }

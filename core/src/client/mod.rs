@@ -13,10 +13,12 @@
 //! | [`probe`] | which era a server is of |
 //! | `process` | a child process: start, lines, diagnosis, end |
 //! | `http` | a URL: requests, the session, connections and their ends |
+//! | `again` | requests that go out again |
 //! | `response` | what comes back from a URL |
 //! | `lane` | one HTTP connection and the response on it |
 //! | [`oneshot`] | one visit to a server: connect, do some things, leave |
 
+mod again;
 mod http;
 mod lane;
 mod legacy_sse;

@@ -4,19 +4,16 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
+use super::again::{no_message, refusal};
 use super::http::{Http, resumable};
 use super::lane::{Body, Job, Task};
 use super::upstream::{Core, Event, Failure, RequestId};
 use super::wires::Wires;
 use crate::driver::ConnId;
-use crate::jsonrpc::{self, Envelope, Incoming, Kind, Message};
-use crate::protocol::method;
+use crate::jsonrpc::{self, Incoming, Kind, Message};
 use crate::time::Instant;
 use crate::wire::http1::{Part, ResponseHead};
 use crate::wire::sse;
-
-/// Redirects that are followed before the first answer.
-const REDIRECTS: u8 = 3;
 
 impl Http {
     pub(super) fn receive<'a>(
@@ -120,8 +117,11 @@ impl Http {
                 .filter(|id| !id.is_empty() && id.bytes().all(|b| (0x21..=0x7e).contains(&b)))
                 .map(String::from);
         }
-        if job.task == Task::Listen && job.status == 200 {
-            self.attempts = 0;
+        if job.status == 200 {
+            job.attempts = 0;
+            if job.task == Task::Listen {
+                self.attempts = 0;
+            }
         }
     }
 
@@ -190,14 +190,14 @@ impl Http {
             Body::Texts(texts) if !texts.rest.trim_ascii().is_empty() => Cow::Owned(texts.rest),
             _ => Cow::Borrowed(&[][..]),
         };
+        if self.follow(core, wires, &mut job) || self.pause(core, wires, &mut job) {
+            return None;
+        }
         match job.task {
             Task::Request { request, initialize } => {
-                if self.follow(core, wires, &job, request, initialize)
-                    || (initialize && self.fall_back(core, wires, &mut job, request, &body))
-                {
+                if initialize && self.fall_back(core, wires, &mut job, request, &body) {
                     return None;
                 }
-                self.settle(request, &job);
                 self.answer(core, job, request, body, wires.now)
             }
             Task::Resume(request) => self.answer(core, job, request, body, wires.now),
@@ -207,7 +207,7 @@ impl Http {
             }
             Task::Sent(request) => {
                 if job.status >= 300 {
-                    core.fail(request, Failure::Status(job.status));
+                    core.fail(request, refusal(&job));
                 }
                 None
             }
@@ -220,15 +220,12 @@ impl Http {
                 None
             }
             Task::Post => {
-                if job.status >= 400 {
+                if job.status >= 300 {
                     if job.status == 404 && self.session.is_some() {
                         core.lose_session(None);
                     } else {
-                        let why = alloc::format!(
-                            "{}: it refused a message: HTTP {}",
-                            core.name,
-                            job.status
-                        );
+                        let failure = refusal(&job);
+                        let why = alloc::format!("{}: a message was lost: {failure}", core.name);
                         wires.output.tell(crate::event::Event::Warning(why));
                     }
                 }
@@ -254,6 +251,11 @@ impl Http {
             return None;
         }
         let lost = job.status == 404 && self.session.is_some();
+        if let 401 | 403 = job.status {
+            // Who may not come in, does not hear what is inside.
+            core.fail(request, Failure::Status(job.status));
+            return None;
+        }
         if body.is_empty() {
             match job.status {
                 // A stream that ended early can be taken up again if it had ids.
@@ -262,7 +264,7 @@ impl Http {
                 }
                 200 => core.fail(request, Failure::Broken),
                 _ if lost => core.lose_session(Some(request)),
-                status => core.fail(request, Failure::Status(status)),
+                _ => core.fail(request, refusal(&job)),
             }
             return None;
         }
@@ -291,46 +293,14 @@ impl Http {
                 if lost {
                     core.lose_session(Some(request));
                 } else {
-                    core.fail(request, Failure::Status(job.status));
+                    core.fail(request, refusal(&job));
                 }
                 None
             }
             Err(rejected) => {
-                core.fail(request, Failure::NotMcp(alloc::format!("{}", rejected.reason)));
+                core.fail(request, no_message(&job, rejected.reason));
                 None
             }
-        }
-    }
-
-    /// Follows a redirect of the first request: the configured URL may lack a
-    /// slash. Only within the same server.
-    fn follow(
-        &mut self,
-        core: &mut Core,
-        wires: &mut Wires,
-        job: &Job,
-        request: RequestId,
-        initialize: bool,
-    ) -> bool {
-        let (307 | 308, Some(location)) = (job.status, &job.location) else { return false };
-        let Some((first, params)) = self.unsettled.take() else { return false };
-        let Some(url) = self.url.join(location).ok().filter(|url| {
-            first == request && self.redirects < REDIRECTS && url.is_same_origin(&self.url)
-        }) else {
-            return false;
-        };
-        self.url = url;
-        self.redirects += 1;
-        let method = if initialize { method::INITIALIZE } else { method::DISCOVER };
-        let id = alloc::format!("{}", request.0);
-        let envelope = Envelope::Request { id: &id, method, params: Some(&params) };
-        self.request(core, wires, request, method, &envelope, &[]);
-        true
-    }
-
-    fn settle(&mut self, request: RequestId, job: &Job) {
-        if job.status < 300 && self.unsettled.as_ref().is_some_and(|(first, _)| *first == request) {
-            self.unsettled = None;
         }
     }
 

@@ -102,6 +102,8 @@ pub enum Failure {
     NotMcp(String),
     /// This HTTP status, without an answer.
     Status(u16),
+    /// The URL redirects to there, which is another server, or too far.
+    Redirected(String),
     /// The server no longer knows our session (HTTP 404).
     SessionLost,
     /// The answer is longer than the limit.
@@ -142,7 +144,20 @@ impl fmt::Display for Failure {
             Self::NotConnected(_) => f.write_str("its URL cannot be reached"),
             Self::Broken => f.write_str("the connection broke before the answer came"),
             Self::NotMcp(what) => write!(f, "it does not answer as an MCP server: {what}"),
-            Self::Status(status) => write!(f, "it answered HTTP {status}"),
+            Self::Status(status) => {
+                f.write_str(match status {
+                    401 => "it wants authorization: check the headers in its configuration",
+                    403 => "it forbids this: check the headers in its configuration",
+                    404 | 405 => "its URL takes no MCP messages: check the path",
+                    429 => "too much is asked of it: try again later",
+                    500..=599 => "it cannot answer now: try again later",
+                    _ => "it does not answer",
+                })?;
+                write!(f, " (HTTP {status})")
+            }
+            Self::Redirected(to) => {
+                write!(f, "its URL redirects to {to}: if that is right, configure it")
+            }
             Self::SessionLost => f.write_str("it has ended our session"),
             Self::TooLong => f.write_str("its answer is longer than the limit"),
             Self::TooMany => f.write_str("too many connections to it are open"),

@@ -55,6 +55,28 @@ pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 /// `notifications/resources/updated`.
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
+/// Whether a message may reach a server twice without harm: it only reads, or says
+/// how things shall be. Messages without a method are answers.
+pub fn is_safe(method: &str) -> bool {
+    matches!(
+        method,
+        "" | INITIALIZE
+            | PING
+            | DISCOVER
+            | LISTEN
+            | TOOLS_LIST
+            | PROMPTS_LIST
+            | PROMPTS_GET
+            | RESOURCES_LIST
+            | TEMPLATES_LIST
+            | RESOURCES_READ
+            | SUBSCRIBE
+            | UNSUBSCRIBE
+            | COMPLETE
+            | SET_LEVEL
+    ) || method.starts_with("notifications/")
+}
+
 /// Whether a modern peer must answer `-32601` to `method`, whatever the
 /// server behind could do with it: it belongs to the legacy revisions alone
 /// (2026-07-28 changelog).

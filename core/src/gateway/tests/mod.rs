@@ -1,5 +1,6 @@
 //! The gateway between scripted hosts and a scripted server, without a runtime.
 
+mod again;
 mod revisions;
 mod shared;
 mod web;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A legacy session with a URL: the host and the connection.
-fn web_session(world: &mut World, fields: &str) -> (ConnId, ConnId) {
+pub(super) fn web_session(world: &mut World, fields: &str) -> (ConnId, ConnId) {
     let host = world.host();
     world.say(host, INITIALIZE);
     let server = *world.spawned.last().unwrap();
