@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser};
+use mcpx_core::client::probe::Protocol;
 
 use crate::access;
 use crate::error::Error;
@@ -26,6 +27,8 @@ pub(crate) enum Command {
 pub(crate) struct Common {
     pub(crate) source: Source,
     pub(crate) runtime: Runtime,
+    /// What the server is taken to speak, whatever its configuration says.
+    pub(crate) protocol: Option<Protocol>,
     /// Whether the server's standard error is dropped.
     pub(crate) quiet: bool,
 }
@@ -72,6 +75,7 @@ struct Given {
     listen: Vec<String>,
     access: access::Options,
     runtime: Runtime,
+    protocol: Option<Protocol>,
     quiet: bool,
     json: bool,
     timeout: Option<Duration>,
@@ -129,6 +133,7 @@ fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
             Arg::Short('h') | Arg::Long("help") => given.help = true,
             Arg::Short('q') | Arg::Long("quiet") => given.quiet = true,
             Arg::Long("runtime") => given.runtime = runtime(&value(parser)?)?,
+            Arg::Long("protocol") => given.protocol = Some(protocol(&value(parser)?)?),
             Arg::Long("demo") => given.sources.push(Source::Demo),
             Arg::Long("url") => given.sources.push(Source::Url(value(parser)?)),
             Arg::Short('c') | Arg::Long("config") => {
@@ -172,8 +177,8 @@ fn command(parser: &mut Parser) -> Result<Option<Source>, Error> {
 }
 
 fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
-    let Given { listen, access, runtime, quiet, json, timeout, mut sources, words, help: _ } =
-        given;
+    let Given { listen, access, runtime, protocol, quiet, json, timeout, words, .. } = given;
+    let mut sources = given.sources;
     let mut words = words.into_iter();
     let (tool, arguments) = match topic {
         Topic::Call => (words.next(), words.next()),
@@ -201,7 +206,7 @@ fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
             ));
         }
     };
-    let common = Common { source, runtime, quiet };
+    let common = Common { source, runtime, protocol, quiet };
     let print = Print { json, timeout };
     Ok(match (topic, tool) {
         (Topic::Daemon, _) => Command::Daemon { listen, access, common },
@@ -225,6 +230,12 @@ fn runtime(name: &str) -> Result<Runtime, Error> {
         "mio" => Err(Error::usage("--runtime mio is for Unix; use --runtime blocking here")),
         _ => Err(Error::usage(format!("there is no runtime `{name}`: say mio or blocking"))),
     }
+}
+
+fn protocol(text: &str) -> Result<Protocol, Error> {
+    Protocol::parse(text).ok_or_else(|| {
+        Error::usage(format!("--protocol {text}: say auto, modern, legacy, or a revision of MCP"))
+    })
 }
 
 fn seconds(text: &str) -> Result<Duration, Error> {
@@ -254,7 +265,7 @@ mod tests {
     }
 
     fn common(source: Source) -> Common {
-        Common { source, runtime: Runtime::default(), quiet: false }
+        Common { source, runtime: Runtime::default(), protocol: None, quiet: false }
     }
 
     #[test]
@@ -288,11 +299,12 @@ mod tests {
             common: Common {
                 source: Source::Config("f".into()),
                 runtime: Runtime::Blocking,
+                protocol: Some(Protocol::Modern),
                 quiet: true,
             },
         };
         let line = "daemon --listen a:1 -l unix:b --insecure --allow-origin https://a --allow-host h \
-                    --allow-origin=https://b --token-file t --legacy-sse -q --runtime blocking -c f";
+                    --allow-origin=https://b --token-file t --legacy-sse -q --protocol modern --runtime blocking -c f";
         assert_eq!(parse(line), Ok(expected));
     }
 
@@ -326,6 +338,7 @@ mod tests {
             ("serve --demo --runtime tokio", "`tokio`"),
             ("call --demo", "which tool?"),
             ("call --demo a {} b", "`b`"),
+            ("ls --demo --protocol 2025", "--protocol 2025"),
             ("ls --demo --timeout 0", "--timeout 0"),
             ("ls --url", "--url"),
         ] {

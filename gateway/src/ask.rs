@@ -56,9 +56,9 @@ pub(crate) fn list(print: &Print, common: &Common) -> Result<Exit, Error> {
 
 /// Does one job at the server. Returns its name with the answer.
 fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), Error> {
-    let upstream = upstream::find(&common.source)?;
+    let upstream = upstream::find(&common.source, common.protocol)?;
     let tls = upstream.tls()?;
-    let Upstream { name, place, .. } = upstream;
+    let Upstream { name, place, protocol, .. } = upstream;
     let mut limits = Limits::default();
     limits.total = print.timeout.unwrap_or(limits.total);
     let upstream = client::Limits {
@@ -66,8 +66,8 @@ fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), E
         term_grace: EXIT_GRACE,
         ..client::Limits::default()
     };
-    let mut machine =
-        OneShot::new(Config { name: name.clone(), place, upstream, limits }, vec![job]);
+    let config = Config { protocol, upstream, limits, ..Config::new(&name, place) };
+    let mut machine = OneShot::new(config, vec![job]);
     run::drive(&mut machine, tls, Vec::new(), common)?;
     match machine.into_results().pop() {
         Some(Ok(answer)) => Ok((name, answer)),

@@ -4,9 +4,12 @@
 //! servers and of variables.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mcpx_core::client::Place;
+use mcpx_core::client::probe::Protocol;
 use mcpx_core::driver;
+use mcpx_core::gateway;
 use serde_json::{Map, Value};
 
 use crate::expand::{Lookup, expand};
@@ -61,8 +64,13 @@ fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
         [] => Err(format!("\"{key}\" has no enabled server: add one")),
         [(name, server, at)] => {
             let place = reader.place(server, at)?;
-            let tls = reader.tls(server.get("tls"), &format!("{at}.tls"))?;
-            let upstream = Upstream { name: name.to_string(), place, tls };
+            let upstream = Upstream {
+                tls: reader.tls(server.get("tls"), &format!("{at}.tls"))?,
+                protocol: reader.protocol(server.get("protocol"), &format!("{at}.protocol"))?,
+                eager: reader.eager(server.get("start"), &format!("{at}.start"))?,
+                limits: limits(server, at)?,
+                ..Upstream::new(name.to_string(), place)
+            };
             Ok(Read { upstream, warnings: reader.warnings })
         }
         several => {
@@ -82,10 +90,26 @@ struct Reader<'a> {
     warnings: Vec<String>,
 }
 
+/// The longest that a request may be allowed to take: a week, in seconds.
+const LONGEST: f64 = 7.0 * 86_400.0;
+
 /// The members of a server that mean something here. What else hosts write is
 /// ignored, with a warning.
-const KNOWN: &[&str] =
-    &["command", "args", "env", "cwd", "url", "headers", "tls", "type", "disabled"];
+const KNOWN: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "tls",
+    "type",
+    "disabled",
+    "protocol",
+    "start",
+    "timeout",
+    "maxTimeout",
+];
 
 impl Reader<'_> {
     fn ignore(&mut self, object: &Map<String, Value>, at: &str, known: &[&str]) {
@@ -97,12 +121,6 @@ impl Reader<'_> {
 
     fn place(&mut self, server: &Map<String, Value>, at: &str) -> Result<Place, String> {
         self.ignore(server, at, KNOWN);
-        if server.get("type").is_some_and(|kind| kind == "sse") {
-            return Err(format!(
-                "{at}.type is sse, the transport of 2024-11-05, which is not supported yet: \
-                 use the server's Streamable HTTP URL"
-            ));
-        }
         match (server.get("command"), server.get("url")) {
             (Some(command), None) => {
                 self.ignore_beside(server, at, "command", &["headers", "tls"]);
@@ -210,6 +228,20 @@ impl Reader<'_> {
         Ok(tls::Options { ca: file("ca")?, identity, insecure })
     }
 
+    fn protocol(&self, value: Option<&Value>, at: &str) -> Result<Protocol, String> {
+        let Some(value) = value else { return Ok(Protocol::Auto) };
+        Protocol::parse(&self.text(value, at)?)
+            .ok_or_else(|| format!("{at} must be auto, modern, legacy, or a revision of MCP"))
+    }
+
+    fn eager(&self, value: Option<&Value>, at: &str) -> Result<bool, String> {
+        match value.map(|value| self.text(value, at)).transpose()?.as_deref() {
+            None | Some("lazy") => Ok(false),
+            Some("eager") => Ok(true),
+            Some(_) => Err(format!("{at} must be lazy or eager")),
+        }
+    }
+
     /// An object of strings.
     fn pairs(&self, value: Option<&Value>, at: &str) -> Result<Vec<(String, String)>, String> {
         let Some(value) = value else { return Ok(Vec::new()) };
@@ -223,6 +255,26 @@ impl Reader<'_> {
         let text = value.as_str().ok_or_else(|| format!("{at} must be a string"))?;
         expand(text, self.lookup).map_err(|why| format!("{at}: {why}"))
     }
+}
+
+/// How long requests to the server may take.
+fn limits(server: &Map<String, Value>, at: &str) -> Result<gateway::Limits, String> {
+    let mut limits = gateway::Limits::default();
+    if let Some(timeout) = seconds(server, "timeout", at)? {
+        limits.call_idle = timeout;
+    }
+    if let Some(most) = seconds(server, "maxTimeout", at)? {
+        limits.call_total = most;
+    }
+    Ok(limits)
+}
+
+fn seconds(server: &Map<String, Value>, name: &str, at: &str) -> Result<Option<Duration>, String> {
+    let Some(value) = server.get(name) else { return Ok(None) };
+    let seconds = value.as_f64().filter(|seconds| (0.001..=LONGEST).contains(seconds));
+    seconds
+        .map(|seconds| Some(Duration::from_secs_f64(seconds)))
+        .ok_or_else(|| format!("{at}.{name} must be a number of seconds, at most a week"))
 }
 
 fn object<'v>(value: &'v Value, at: &str) -> Result<&'v Map<String, Value>, String> {
@@ -290,6 +342,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_speaks_and_how_long_it_takes_is_read() {
+        let read = |members: &str| {
+            let text = format!(r#"{{"mcpServers": {{"s": {{"command": "x"{members}}}}}}}"#);
+            let read = read(&text).unwrap();
+            assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+            read.upstream
+        };
+        let server = read("");
+        assert!(server.protocol == Protocol::Auto && !server.eager);
+        let members =
+            r#", "protocol": "2025-03-26", "start": "eager", "timeout": 1.5, "maxTimeout": 60"#;
+        let server = read(members);
+        assert!(server.eager && server.protocol.offer().as_str() == "2025-03-26");
+        assert_eq!(server.limits.call_idle, Duration::from_millis(1500));
+        assert_eq!(server.limits.call_total, Duration::from_secs(60));
+        assert_eq!(read(r#", "protocol": "2026-07-28""#).protocol, Protocol::Modern);
+    }
+
+    #[test]
     fn a_url_is_read() {
         let text = r#"{"servers": {"r": {"type": "http", "url": "http://a:1/mcp",
                        "headers": {"Authorization": "Bearer ${KEY}"}}}}"#;
@@ -332,7 +403,10 @@ mod tests {
             (server(r#""url":"https://a/","tls":{"insecure":1}"#), "tls.insecure must be true"),
             (server(r#""url":"https://a/","tls":"s3cret""#), "tls must be an object"),
             (server(r#""url":"http://u:s3cret@a/""#), "user name or password"),
-            (server(r#""type":"sse","url":"http://a/""#), "sse"),
+            (server(r#""url":"http://a/","protocol":"2025""#), "s.protocol must be auto"),
+            (server(r#""command":"a","start":"now""#), "s.start must be lazy"),
+            (server(r#""command":"a","timeout":0"#), "s.timeout must be a number"),
+            (server(r#""command":"a","maxTimeout":"9""#), "s.maxTimeout must be a number"),
             (server(r#""url":"http://a/","headers":{"A b":"s3cret"}"#), "header's name"),
             (
                 server(r#""url":"http://a/","headers":{"A":"${BREAK}"}"#),

@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 
-use mcpx_core::client;
 use mcpx_core::driver::{Action, ConnId, Input, Machine};
 use mcpx_core::event::Event;
 use mcpx_core::gateway::{self, Gateway};
@@ -24,7 +23,7 @@ pub(crate) fn daemon(
     access: &access::Options,
     common: &Common,
 ) -> Result<Exit, Error> {
-    let upstream = upstream(&common.source)?;
+    let upstream = upstream(common)?;
     let asked = access.access()?;
     let mut listening = listen::bind(listen, access)?;
     let rules = std::mem::take(&mut listening.rules);
@@ -37,7 +36,7 @@ pub(crate) fn daemon(
 
 /// Serves on standard input and output until that ends.
 pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
-    let upstream = upstream(&common.source)?;
+    let upstream = upstream(common)?;
     if io::stdin().is_terminal() {
         report::say(
             "this speaks MCP on standard input and output, and is meant to be started by a host; \
@@ -49,10 +48,10 @@ pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
 }
 
 /// The server behind us; nothing if we are the server.
-fn upstream(source: &Source) -> Result<Option<Upstream>, Error> {
-    match source {
+fn upstream(common: &Common) -> Result<Option<Upstream>, Error> {
+    match &common.source {
         Source::Demo => Ok(None),
-        source => upstream::find(source).map(Some),
+        source => upstream::find(source, common.protocol).map(Some),
     }
 }
 
@@ -76,11 +75,10 @@ fn run_endpoint(
     };
     let tls = upstream.tls()?;
     let config = gateway::Config {
-        name: upstream.name,
-        place: upstream.place,
-        endpoint,
-        upstream: client::Limits::default(),
-        limits: gateway::Limits::default(),
+        protocol: upstream.protocol,
+        eager: upstream.eager,
+        limits: upstream.limits,
+        ..gateway::Config::new(&upstream.name, upstream.place, endpoint)
     };
     let mut gateway = Gateway::new(config, seed);
     drive(&mut Announced { machine: &mut gateway, lines }, tls, places, common)?;

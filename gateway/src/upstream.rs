@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use mcpx_core::client::Place;
+use mcpx_core::client::probe::Protocol;
 use mcpx_core::driver::Command;
+use mcpx_core::gateway;
 use mcpx_core::wire::http1::Url;
 
 use crate::args::Source;
@@ -17,9 +19,25 @@ pub(crate) struct Upstream {
     pub(crate) name: String,
     pub(crate) place: Place,
     pub(crate) tls: tls::Options,
+    pub(crate) protocol: Protocol,
+    /// Whether it is started before anybody needs it.
+    pub(crate) eager: bool,
+    pub(crate) limits: gateway::Limits,
 }
 
 impl Upstream {
+    /// A server of which nothing more is said.
+    pub(crate) fn new(name: String, place: Place) -> Self {
+        Self {
+            name,
+            place,
+            tls: tls::Options::default(),
+            protocol: Protocol::Auto,
+            eager: false,
+            limits: gateway::Limits::default(),
+        }
+    }
+
     /// What TLS needs, if it is reached by that.
     pub(crate) fn tls(&self) -> Result<tls::Settings, Error> {
         match &self.place {
@@ -41,14 +59,19 @@ impl Upstream {
 
 /// The server that the command line names. The built-in one is a process of
 /// our own program.
-pub(crate) fn find(source: &Source) -> Result<Upstream, Error> {
+pub(crate) fn find(source: &Source, protocol: Option<Protocol>) -> Result<Upstream, Error> {
+    let upstream = named(source)?;
+    Ok(Upstream { protocol: protocol.unwrap_or(upstream.protocol), ..upstream })
+}
+
+fn named(source: &Source) -> Result<Upstream, Error> {
     match source {
         Source::Demo => demo(),
         Source::Url(address) => {
             let url = url(address).map_err(|why| Error::usage(format!("--url: {why}")))?;
             let name = url.authority().to_string();
             let place = Place::Url { url, fields: Vec::new() };
-            Ok(Upstream { name, place, tls: tls::Options::default() })
+            Ok(Upstream::new(name, place))
         }
         Source::Config(path) => {
             let read = config::load(path).map_err(Error::usage)?;
@@ -61,7 +84,7 @@ pub(crate) fn find(source: &Source) -> Result<Upstream, Error> {
             let command =
                 Command { program: program.clone(), args: args.clone(), ..Command::default() };
             let (name, place) = (base_name(program), Place::Process(command));
-            Ok(Upstream { name, place, tls: tls::Options::default() })
+            Ok(Upstream::new(name, place))
         }
     }
 }
@@ -75,7 +98,7 @@ fn demo() -> Result<Upstream, Error> {
     let args = vec!["serve".into(), "--demo".into()];
     let command = Command { program, args, ..Command::default() };
     let (name, place) = ("demo".into(), Place::Process(command));
-    Ok(Upstream { name, place, tls: tls::Options::default() })
+    Ok(Upstream::new(name, place))
 }
 
 /// Reads an address. The message about a wrong one does not show it: it may

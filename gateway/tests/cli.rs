@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 /// A legacy server in a shell, whose ids are those that we send.
 const SERVER: &str = r#"
@@ -345,19 +346,60 @@ fn serving_ends_with_standard_input() {
 }
 
 #[test]
-fn serving_fails_when_its_server_ends() {
-    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"quit"}}"#;
+fn serving_goes_on_when_its_server_ends() {
+    let ask = |id, method: &str, params: &str| {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n")
+    };
     let mut child = command(&["serve", "--", "sh", "-c", SERVER]).spawn().unwrap();
-    // Standard input stays open: it is not what ends this.
     let mut input = child.stdin.take().unwrap();
-    input.write_all(format!("{INITIALIZE}\n{call}\n").as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut heard = |text: &str| {
+        input.write_all(text.as_bytes()).unwrap();
+        output.next().unwrap().unwrap()
+    };
+    assert!(heard(&format!("{INITIALIZE}\n")).contains("\"result\""));
+    for id in [2, 4] {
+        let failed = heard(&ask(id, "tools/call", r#"{"name":"quit"}"#));
+        assert!(failed.contains("\"error\"") && failed.contains("ready, sh"), "{failed}");
+        let listed = heard(&ask(id + 1, "tools/list", "{}"));
+        assert!(listed.contains(r#""name":"break-it""#), "{listed}");
+    }
     drop(input);
-    let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
-    let (out, err) = (out.unwrap(), err.unwrap());
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(out.contains(r#""id":2,"error""#), "{out}");
+    let done = child.wait_with_output().unwrap();
+    let err = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{err}");
     assert!(err.contains("code 9"), "{err}");
+}
+
+/// A server that ignores the end of its standard input.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_server_outlives_a_killed_gateway() {
+    for runtime in ["mio", "blocking"] {
+        let folder = Folder::new(&format!("orphan-{runtime}"));
+        let file = folder.path("pid");
+        let server = format!("echo $$ > {file}.new; mv {file}.new {file}; exec sleep 1000");
+        let args = ["serve", "--runtime", runtime, "--", "sh", "-c", &server];
+        let mut child = command(&args).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(format!("{INITIALIZE}\n").as_bytes()).unwrap();
+        let soon = |what: &str, done: &dyn Fn() -> bool| {
+            let waited = (0..500).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                done()
+            });
+            assert!(waited, "{what}");
+        };
+        soon("it starts", &|| fs::exists(&file).unwrap());
+        let pid = fs::read_to_string(&file).unwrap().trim().to_string();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A zombie is not alive: whoever adopts it may take its time.
+        soon("it ends", &|| match fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) => stat.contains(") Z "),
+            Err(_) => true,
+        });
+    }
 }
 
 #[test]

@@ -15,13 +15,14 @@
 //! | `credentials` | whose Unix sockets are let in |
 //! | `connect` | a thread for each attempt to connect |
 //! | `process` | children, and a thread that waits for each |
+//! | `orphan` | children after our own end |
 //! | `socket` | TCP and Unix sockets as one type |
 //! | `system` | what differs between operating systems |
 //!
 //! A worker never has more than one buffer under way. Whoever gets a buffer may
 //! work, and whoever waits for one rests: pausing a reader is keeping its
 //! buffer. The owner of the machine therefore never blocks on a worker.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![deny(missing_docs)]
 
 mod accept;
@@ -30,6 +31,8 @@ mod conn;
 mod connect;
 #[cfg(unix)]
 mod credentials;
+#[cfg(unix)]
+mod orphan;
 mod process;
 mod socket;
 mod system;

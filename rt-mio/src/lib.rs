@@ -18,16 +18,18 @@
 //! | `credentials` | whose Unix sockets are let in |
 //! | `connect` | looking up names and trying addresses |
 //! | `process` | children: start, signal, end |
+//! | `orphan` | children after our own end |
 //! | `stdio` | our own standard input and output |
 //! | `signals` | what the user and the children tell us |
 #![cfg(unix)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![deny(missing_docs)]
 
 mod accept;
 mod act;
 mod connect;
 mod credentials;
+mod orphan;
 mod process;
 mod signals;
 mod stdio;

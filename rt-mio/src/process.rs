@@ -12,6 +12,7 @@ use mio::{Interest, Registry, Token};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use crate::orphan;
 use crate::stream::{Handle, Sink, SinkKind, Source};
 
 /// How long we wait for a dead child's pipes to end. A process that it has left
@@ -48,6 +49,7 @@ impl Process {
         if let Some(cwd) = &command.cwd {
             builder.current_dir(cwd);
         }
+        orphan::prevent(&mut builder);
         let mut child = builder.spawn()?;
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let mut process = Self { child, stderr: None, grace: None, reaped: false };

@@ -41,6 +41,9 @@ pub struct Limits {
     pub endpoint: Duration,
     /// Bytes of a line of standard error that are kept. Default 4 KiB.
     pub stderr_line: usize,
+    /// Bytes of the last lines of standard error that are quoted when the process has
+    /// ended. Default 1 KiB.
+    pub stderr_tail: usize,
 }
 
 impl Default for Limits {
@@ -59,6 +62,7 @@ impl Default for Limits {
             retry_after: Duration::from_secs(10),
             endpoint: Duration::from_secs(10),
             stderr_line: 4 << 10,
+            stderr_tail: 1 << 10,
         }
     }
 }

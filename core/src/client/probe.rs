@@ -6,7 +6,53 @@ use alloc::string::String;
 use super::upstream::Failure;
 use crate::jsonrpc::{Message, code, elements, get, string};
 use crate::protocol::meta;
-use crate::protocol::revision::Revision;
+use crate::protocol::revision::{Era, Revision};
+
+/// What a server is taken to speak, whatever it says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Protocol {
+    /// It is asked.
+    #[default]
+    Auto,
+    /// The modern revision: nobody asks first.
+    Modern,
+    /// Revisions that begin with `initialize`.
+    Legacy,
+    /// This legacy revision is what it is offered.
+    Exactly(Revision),
+}
+
+impl Protocol {
+    /// Reads `auto`, `modern`, `legacy`, or a revision.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "modern" => Some(Self::Modern),
+            "legacy" => Some(Self::Legacy),
+            date => Revision::parse(date).map(|revision| match revision.era() {
+                Era::Modern => Self::Modern,
+                Era::Legacy => Self::Exactly(revision),
+            }),
+        }
+    }
+
+    /// The era, if it is not asked for.
+    pub fn era(self) -> Option<Era> {
+        match self {
+            Self::Auto => None,
+            Self::Modern => Some(Era::Modern),
+            Self::Legacy | Self::Exactly(_) => Some(Era::Legacy),
+        }
+    }
+
+    /// What `initialize` offers.
+    pub fn offer(self) -> Revision {
+        match self {
+            Self::Exactly(revision) => revision,
+            Self::Auto | Self::Modern | Self::Legacy => Revision::NEWEST_LEGACY,
+        }
+    }
+}
 
 /// What a server speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

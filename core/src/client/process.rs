@@ -1,6 +1,7 @@
 //! A server in a child process: its start, its lines, its last words, its end.
 
 use alloc::borrow::Cow;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -23,7 +24,7 @@ pub(super) struct Process {
     decoder: Decoder,
     /// The line of standard error that is being written.
     words: Vec<u8>,
-    last_words: String,
+    last_words: Tail,
     started: bool,
 }
 
@@ -51,7 +52,7 @@ impl Process {
             state: State::Idle,
             decoder: Decoder::new(limits.message_bytes),
             words: Vec::new(),
-            last_words: String::new(),
+            last_words: Tail::default(),
             started: false,
         }
     }
@@ -121,7 +122,7 @@ impl Process {
         let line = String::from_utf8_lossy(&self.words);
         let line = line.trim_end();
         if !line.is_empty() {
-            self.last_words = String::from(line);
+            self.last_words.push(line, core.limits.stderr_tail);
             let upstream = core.name.clone();
             wires.output.tell(event::Event::Stderr { upstream, line: String::from(line) });
         }
@@ -180,7 +181,7 @@ impl Process {
             let upstream = core.name.clone();
             wires.output.tell(event::Event::Exited { upstream, status });
         }
-        core.end(Failure::Exited(status, core::mem::take(&mut self.last_words)));
+        core.end(Failure::Exited(status, core::mem::take(&mut self.last_words).quoted()));
     }
 
     pub(super) fn stop(&mut self, core: &Core, wires: &mut Wires) {
@@ -233,6 +234,38 @@ impl Process {
     }
 }
 
+/// The last lines of standard error, within a limit.
+#[derive(Debug, Default)]
+struct Tail {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Tail {
+    fn push(&mut self, line: &str, limit: usize) {
+        let end = line.char_indices().map(|(at, _)| at).take_while(|at| *at <= limit).last();
+        let line = if line.len() > limit { line.get(..end.unwrap_or(0)) } else { Some(line) };
+        let line = line.unwrap_or_default();
+        self.bytes += line.len();
+        self.lines.push_back(line.into());
+        while self.bytes > limit {
+            self.bytes -= self.lines.pop_front().map_or(self.bytes, |line| line.len());
+        }
+    }
+
+    /// As one line.
+    fn quoted(self) -> String {
+        let mut quoted = String::with_capacity(self.bytes);
+        for (n, line) in self.lines.iter().enumerate() {
+            if n > 0 {
+                quoted.push_str(" | ");
+            }
+            quoted.push_str(line.trim());
+        }
+        quoted
+    }
+}
+
 const NEVER: Instant = Instant::from_micros(u64::MAX);
 
 /// A line that is no message is skipped and reported (TR-01). A message right
@@ -264,5 +297,23 @@ fn read_line<'a>(core: &mut Core, wires: &mut Wires, line: Cow<'a, [u8]>) -> Opt
             core.report_noise(wires, &beginning);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_quoted_as_far_as_there_is_room() {
+        let mut tail = Tail::default();
+        assert_eq!(Tail::default().quoted(), "");
+        for line in ["Traceback:", "  File \"x\"", "KeyError: 'é'"] {
+            tail.push(line, 30);
+        }
+        assert_eq!(tail.quoted(), "File \"x\" | KeyError: 'é'");
+        let mut tail = Tail::default();
+        tail.push("ééé", 5);
+        assert_eq!(tail.quoted(), "éé");
     }
 }

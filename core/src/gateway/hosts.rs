@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 use super::machine::{Call, CallKind, Gateway};
 use super::project::Projection;
 use super::rewrite;
+use super::servers::speaks_only_modern;
 use crate::client::UpstreamId;
+use crate::client::probe::Protocol;
 use crate::jsonrpc::{Kind, Message, code, get};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::Era;
@@ -38,11 +40,11 @@ impl Gateway {
         let Some(request) = self.await_revival(request) else { return };
         let exchange = request.exchange;
         let (id, kind) = if request.message.method() == method::INITIALIZE {
-            if self.links.len() >= self.config.limits.servers {
-                return self.too_many_servers(exchange);
+            if let Err(fault) = self.may_initialize() {
+                return self.endpoint.respond(exchange, Outcome::Error(&fault.object));
             }
             let id = self.add_link(Some(peer));
-            self.born(peer, &rewrite::initialize(request.message.params(), None));
+            self.born(peer, &self.handshake(request.message.params(), None));
             if let Some(old) = self.sessions.insert(peer, id) {
                 self.stop_link(old);
             }
@@ -50,7 +52,7 @@ impl Gateway {
         } else {
             match self.sessions.get(&peer) {
                 Some(id) => (*id, CallKind::Relay { exchange, logs: true }),
-                None => return self.no_server(exchange),
+                None => return self.begin_again(request),
             }
         };
         self.relay_legacy(id, &request, kind);
@@ -63,12 +65,13 @@ impl Gateway {
             CallKind::Relay { .. } => self.spare(request),
             _ => None,
         };
+        let protocol = self.config.protocol;
         let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
         let params = request.message.params();
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let rewritten = match kind {
-            CallKind::Initialize { .. } => Some(rewrite::initialize(params, ours.as_deref())),
+            CallKind::Initialize { .. } => Some(handshake(protocol, params, ours.as_deref())),
             _ => ours
                 .as_deref()
                 .map(|ours| rewrite::with_meta(params, &[(meta::PROGRESS_TOKEN, Some(ours))])),
@@ -77,7 +80,7 @@ impl Gateway {
         let method = request.message.method();
         let projection = Projection::of(link.upstream.revision(), request.revision, method);
         let sent = link.upstream.request(&mut self.wires, method, params, &[]);
-        link.calls.insert(sent, Call { kind, token, projection, spare, since: now });
+        link.calls.insert(sent, Call { kind, token, projection, spare, sent: now, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -121,30 +124,24 @@ impl Gateway {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
-        link.calls.insert(sent, Call { kind, token, projection: None, spare, since: now });
+        link.calls
+            .insert(sent, Call { kind, token, projection: None, spare, sent: now, since: now });
         self.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
     }
 
-    pub(super) fn too_many_servers(&mut self, exchange: ExchangeId) {
-        let why =
-            alloc::format!("{}: too many of it are running: try again later", self.config.name);
-        let fault = Fault::new(code::INTERNAL_ERROR, &why);
-        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
-    }
-
-    fn no_server(&mut self, exchange: ExchangeId) {
+    pub(super) fn no_server(&mut self, exchange: ExchangeId) {
         let why = alloc::format!("{}: its connection has ended", self.config.name);
         let fault = Fault::new(code::INTERNAL_ERROR, &why);
         self.endpoint.respond(exchange, Outcome::Error(&fault.object));
     }
 
     fn on_notification(&mut self, peer: PeerId, message: &Message<'_>) {
-        let Some(&id) = self.sessions.get(&peer) else { return };
         if !self.may_notify(peer, message) {
             return;
         }
+        let Some(&id) = self.sessions.get(&peer) else { return };
         let Some(link) = self.links.get_mut(&id) else { return };
         link.upstream.notify(&mut self.wires, message.method(), message.params());
         if message.method() == method::INITIALIZED {
@@ -187,6 +184,7 @@ impl Gateway {
         let asked = core::mem::take(&mut link.asked);
         for ask in asked.into_values() {
             self.asks.remove(&ask);
+            self.endpoint.withdraw(ask, None);
         }
         self.touch(id);
     }
@@ -204,7 +202,8 @@ impl Gateway {
 impl Gateway {
     fn sweep_calls_later(&mut self) {
         if self.call_sweep.is_none() {
-            self.call_sweep = Some(self.now + self.config.limits.call_idle);
+            let limits = &self.config.limits;
+            self.call_sweep = Some(self.now + limits.call_idle.min(limits.call_total));
         }
     }
 
@@ -214,7 +213,7 @@ impl Gateway {
             return;
         }
         self.call_sweep = None;
-        let idle = self.config.limits.call_idle;
+        let (idle, total) = (self.config.limits.call_idle, self.config.limits.call_total);
         let (mut late, mut next) = (Vec::new(), None);
         for call in self.links.values().flat_map(|link| link.calls.values()) {
             let (CallKind::Relay { exchange, .. }
@@ -223,7 +222,7 @@ impl Gateway {
             else {
                 continue;
             };
-            let at = call.since + idle;
+            let at = (call.since + idle).min(call.sent + total);
             if at <= self.now {
                 late.push(exchange);
             } else {
@@ -238,5 +237,30 @@ impl Gateway {
                 Fault::new(code::INTERNAL_ERROR, &alloc::format!("{}: {why}", self.config.name));
             self.endpoint.respond(exchange, Outcome::Error(&fault.object));
         }
+    }
+}
+
+impl Gateway {
+    /// Whether a legacy session with the server may begin; why not, if not.
+    pub(super) fn may_initialize(&self) -> Result<(), Fault> {
+        match self.config.protocol.era() {
+            Some(Era::Modern) => Err(speaks_only_modern(&self.config.name, "null")),
+            Some(Era::Legacy) | None => self.room(),
+        }
+    }
+
+    /// The parameters of `initialize` for the server.
+    pub(super) fn handshake(&self, params: Option<&str>, token: Option<&str>) -> String {
+        handshake(self.config.protocol, params, token)
+    }
+}
+
+fn handshake(protocol: Protocol, params: Option<&str>, token: Option<&str>) -> String {
+    let params = rewrite::initialize(params, token);
+    match protocol {
+        Protocol::Exactly(revision) => {
+            rewrite::with(&params, "protocolVersion", &alloc::format!("\"{revision}\""))
+        }
+        Protocol::Auto | Protocol::Modern | Protocol::Legacy => params,
     }
 }

@@ -13,6 +13,8 @@ use super::project::Projection;
 use super::revive::Lives;
 use super::shared::Shared;
 use super::shutdown::Phase;
+use super::starts::Starts;
+use crate::client::probe::Protocol;
 use crate::client::{self, Place, RequestId, Upstream, UpstreamId, Wires};
 use crate::driver::{Action, ConnId, Input, ListenerId, Machine};
 use crate::entropy::Entropy;
@@ -30,6 +32,10 @@ pub struct Config {
     pub name: String,
     /// Where the server is.
     pub place: Place,
+    /// What the server is taken to speak. Default: it is asked.
+    pub protocol: Protocol,
+    /// Whether the server is started, or connected to, before anybody needs it.
+    pub eager: bool,
     /// Our side towards hosts.
     pub endpoint: server::Config,
     /// What a connection to the server may cost.
@@ -38,12 +44,32 @@ pub struct Config {
     pub limits: Limits,
 }
 
+impl Config {
+    /// The defaults, for this server and these hosts.
+    pub fn new(name: &str, place: Place, endpoint: server::Config) -> Self {
+        Self {
+            name: name.into(),
+            place,
+            protocol: Protocol::Auto,
+            eager: false,
+            endpoint,
+            upstream: client::Limits::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
 /// Limits of a [`Gateway`].
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// A request without an answer or progress for this long is cancelled and
-    /// fails. Long enough for people to be asked meanwhile. Default 1 hour.
+    /// A request without an answer for this long is cancelled and fails. Long enough
+    /// for people to be asked meanwhile. Streams that are listened to have no such
+    /// limit. Default 1 hour.
     pub call_idle: Duration,
+    /// Whether that time begins anew with each progress notification. Default `true`.
+    pub progress_counts: bool,
+    /// The longest that a request may take even then. Default 1 day.
+    pub call_total: Duration,
     /// A server that does not answer `server/discover` for this long is taken for
     /// a legacy one (a process) or a broken one (a URL). Default 10 s.
     pub probe: Duration,
@@ -63,12 +89,21 @@ pub struct Limits {
     /// Connections to the server, and processes, at a time; those that are still
     /// being stopped count. One more session is refused. Default 1,024.
     pub servers: usize,
-    /// A session that a URL no longer knows is begun again, unless it is younger than
-    /// this: then the host has to. Default 1 s.
+    /// A session whose server no longer knows it, or has died, is begun again at once,
+    /// unless it is younger than this. Default 1 s.
     pub revive_pause: Duration,
     /// Resources of a session that are subscribed to again when it begins again.
     /// Default 1,024.
     pub subscriptions: usize,
+    /// How often in a row a process may fail to start without a pause. After that the
+    /// pauses are of 1 s, 2 s, 4 s and so on. Default 3.
+    pub start_tries: u32,
+    /// The longest of these pauses. Default 1 minute.
+    pub start_pause: Duration,
+    /// After so many failures it is given up for `give_up_pause`. Default 10.
+    pub give_up: u32,
+    /// The pause then. Default 10 minutes.
+    pub give_up_pause: Duration,
     /// Requests that wait for that verdict, or for that handshake; more are
     /// refused. Default 256.
     pub waiting: usize,
@@ -80,6 +115,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             call_idle: Duration::from_secs(3600),
+            progress_counts: true,
+            call_total: Duration::from_secs(24 * 3600),
             probe: Duration::from_secs(10),
             legacy_verdict: Duration::from_secs(600),
             legacy_guess: Duration::from_secs(10),
@@ -88,6 +125,10 @@ impl Default for Limits {
             revive_pause: Duration::from_secs(1),
             subscriptions: 1024,
             servers: 1024,
+            start_tries: 3,
+            start_pause: Duration::from_secs(60),
+            give_up: 10,
+            give_up_pause: Duration::from_secs(600),
             waiting: 256,
             drain: Duration::from_secs(5),
         }
@@ -107,6 +148,7 @@ pub struct Gateway {
     pub(super) modern: Modern,
     pub(super) shared: Shared,
     pub(super) lives: Lives,
+    pub(super) starts: Starts,
     /// Where each running request of a host has gone.
     pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
     /// Who asked each question to a host.
@@ -129,6 +171,8 @@ pub(super) struct Link {
     pub(super) upstream: Upstream,
     /// The legacy session that it is for; none if it is shared.
     pub(super) peer: Option<PeerId>,
+    /// Whether a handshake has succeeded on it.
+    pub(super) works: bool,
     pub(super) calls: BTreeMap<RequestId, Call>,
     /// Questions of the server that are with the host, by their raw ids.
     pub(super) asked: BTreeMap<String, AskId>,
@@ -156,7 +200,9 @@ pub(super) struct Call {
     pub(super) projection: Option<Projection>,
     /// The request, if it may have to be sent again.
     pub(super) spare: Option<Box<Request<'static>>>,
-    /// When it was sent, or last showed progress.
+    /// When it was sent.
+    pub(super) sent: Instant,
+    /// The same, or when it last showed progress.
     pub(super) since: Instant,
 }
 
@@ -176,7 +222,7 @@ pub(super) enum CallKind {
     Open,
     /// Our own `initialize`, for a session that begins again.
     Revive { peer: PeerId },
-    /// What a host had set in a session that has begun again.
+    /// What nobody waits for: what a host had set in a session that has begun again.
     Restore,
     /// Our own `tools/list`.
     Relearn,
@@ -185,7 +231,7 @@ pub(super) enum CallKind {
 impl Call {
     /// One that no host waits for.
     pub(super) fn ours(kind: CallKind, now: Instant) -> Self {
-        Self { kind, token: None, projection: None, spare: None, since: now }
+        Self { kind, token: None, projection: None, spare: None, sent: now, since: now }
     }
 }
 
@@ -215,6 +261,7 @@ impl Gateway {
             modern: Modern::default(),
             shared: Shared::default(),
             lives: Lives::default(),
+            starts: Starts::default(),
             routes: BTreeMap::new(),
             asks: BTreeMap::new(),
             pressure: Pressure::default(),
@@ -275,7 +322,8 @@ impl Gateway {
             self.config.place.clone(),
             self.config.upstream.clone(),
         );
-        let link = Link { upstream, peer, calls: BTreeMap::new(), asked: BTreeMap::new() };
+        let link =
+            Link { upstream, peer, works: false, calls: BTreeMap::new(), asked: BTreeMap::new() };
         self.links.insert(id, Box::new(link));
         id
     }
@@ -357,6 +405,7 @@ impl Gateway {
 
     fn tick(&mut self) {
         self.endpoint.sweep();
+        self.begin();
         let now = self.now;
         let due: alloc::vec::Vec<UpstreamId> =
             self.timed.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
@@ -440,6 +489,7 @@ impl Machine for Gateway {
             .chain(self.shared_deadline())
             .chain(self.lives.deadline())
             .chain(self.call_sweep)
+            .chain(self.config.eager.then_some(Instant::START))
             .min()
     }
 

@@ -13,7 +13,8 @@
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
 //! | `relearn` | calls whose header fields no longer fit the server's tools |
-//! | `revive` | sessions that the server has forgotten |
+//! | `revive` | sessions that the server has forgotten, or died with |
+//! | `starts` | when the server's process is started |
 //! | `project` | from a newer legacy revision to an older one |
 //! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
@@ -34,6 +35,7 @@ mod schemas;
 mod servers;
 mod shared;
 mod shutdown;
+mod starts;
 #[cfg(test)]
 mod tests;
 

@@ -14,7 +14,7 @@ use crate::client::{Failure, Place, UpstreamId, probe};
 use crate::jsonrpc::{Message, code};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
-use crate::protocol::revision::Revision;
+use crate::protocol::revision::{Era, Revision};
 use crate::server::{ExchangeId, Outcome, Request};
 use crate::time::Instant;
 
@@ -23,6 +23,9 @@ use crate::time::Instant;
 pub(super) struct Modern {
     pub(super) verdict: Verdict,
     waiting: VecDeque<Request<'static>>,
+    /// Whether the connection of the other era shall be there at once, if that is
+    /// what it speaks.
+    eager: bool,
     pub(super) schemas: Schemas,
     pub(super) relearning: Option<Relearning>,
 }
@@ -79,10 +82,22 @@ impl Gateway {
             Verdict::Modern(id) => self.relay_modern(id, request),
             Verdict::Legacy(until) if self.now < until => self.refuse_modern(&request),
             Verdict::Asked { .. } => self.wait(request),
-            Verdict::Unknown | Verdict::Legacy(_) => {
-                self.wait(request);
-                self.probe();
-            }
+            Verdict::Unknown | Verdict::Legacy(_) => match self.room() {
+                _ if self.config.protocol.era() == Some(Era::Legacy) => {
+                    self.refuse_modern(&request);
+                }
+                Ok(()) if self.config.protocol.era() == Some(Era::Modern) => {
+                    let id = self.presume_modern();
+                    self.relay_modern(id, request);
+                }
+                Ok(()) => {
+                    self.wait(request);
+                    self.probe();
+                }
+                Err(fault) => {
+                    self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+                }
+            },
         }
     }
 
@@ -91,6 +106,34 @@ impl Gateway {
             return self.too_many_waiting(request.exchange);
         }
         self.modern.waiting.push_back(request.into_owned());
+    }
+
+    /// It speaks a modern revision, for the configuration says so.
+    pub(super) fn presume_modern(&mut self) -> UpstreamId {
+        let id = self.add_link(None);
+        if let Some(link) = self.links.get_mut(&id) {
+            link.upstream.speak(Revision::NEWEST_MODERN);
+        }
+        self.modern.verdict = Verdict::Modern(id);
+        id
+    }
+
+    /// What is to be done before anybody asks for it.
+    pub(super) fn begin(&mut self) {
+        if !core::mem::take(&mut self.config.eager) {
+            return;
+        }
+        match self.config.protocol.era() {
+            Some(Era::Legacy) => self.open_shared(),
+            Some(Era::Modern) => {
+                let id = self.presume_modern();
+                self.discover(id, CallKind::Restore);
+            }
+            None => {
+                self.modern.eager = true;
+                self.probe();
+            }
+        }
     }
 
     fn probe(&mut self) {
@@ -102,13 +145,18 @@ impl Gateway {
     }
 
     fn ask(&mut self, id: UpstreamId, again: bool) {
-        let (now, until) = (self.now, self.now + self.config.limits.probe);
+        self.discover(id, CallKind::Probe);
+        let until = self.now + self.config.limits.probe;
+        self.modern.verdict = Verdict::Asked { id, until, again };
+    }
+
+    fn discover(&mut self, id: UpstreamId, kind: CallKind) {
+        let now = self.now;
         if let Some(link) = self.links.get_mut(&id) {
             let params = probe::params();
             let request =
                 link.upstream.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
-            link.calls.insert(request, Call::ours(CallKind::Probe, now));
-            self.modern.verdict = Verdict::Asked { id, until, again };
+            link.calls.insert(request, Call::ours(kind, now));
         }
         self.touch(id);
     }
@@ -119,6 +167,7 @@ impl Gateway {
         let name = &self.config.name;
         match probe::judge(message) {
             probe::Verdict::Modern => {
+                self.started(id);
                 self.modern.verdict = Verdict::Modern(id);
                 for request in core::mem::take(&mut self.modern.waiting) {
                     self.relay_modern(id, request);
@@ -168,7 +217,14 @@ impl Gateway {
 
     fn judge_legacy(&mut self, id: UpstreamId, believed: Duration) {
         self.modern.verdict = Verdict::Legacy(self.now + believed);
+        if let Some(link) = self.links.get_mut(&id) {
+            // Whatever became of it then says nothing of how it starts.
+            link.works = true;
+        }
         self.stop_link(id);
+        if core::mem::take(&mut self.modern.eager) {
+            self.open_shared();
+        }
         for request in core::mem::take(&mut self.modern.waiting) {
             self.refuse_modern(&request);
         }

@@ -1,9 +1,11 @@
-//! Sessions with a server at a URL that it no longer knows: another one takes
-//! their place, and the host notices nothing (requirements SES rows, TR-29).
+//! Sessions that a server at a URL no longer knows, or whose process has died:
+//! another one takes their place (requirements SES rows, TR-29).
 //!
 //! A server that was restarted answers 404 to what belongs to an old session. It
 //! has done nothing then, so the request that was refused is sent again in the
-//! new session, once. What the host had set there before is set again.
+//! new session, once, and the host notices nothing. What a process was doing when it
+//! died may have been done: that fails. What the host had set there before is set
+//! again.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -74,16 +76,14 @@ impl Lives {
 impl Gateway {
     /// A host begins a session.
     pub(super) fn born(&mut self, peer: PeerId, initialize: &str) {
-        if matches!(self.config.place, Place::Url { .. }) {
-            let life = Life {
-                initialize: initialize.into(),
-                open: None,
-                initialized: false,
-                level: None,
-                subscribed: BTreeSet::new(),
-            };
-            self.lives.known.insert(peer, life);
-        }
+        let life = Life {
+            initialize: initialize.into(),
+            open: None,
+            initialized: false,
+            level: None,
+            subscribed: BTreeSet::new(),
+        };
+        self.lives.known.insert(peer, life);
     }
 
     /// The server has agreed.
@@ -94,10 +94,13 @@ impl Gateway {
         }
     }
 
-    /// A copy of a request that may have to be sent again.
+    /// A copy of a request, if it may have to be sent again, or sets something that
+    /// has to be set again.
     pub(super) fn spare(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
         self.lives.known.get(&request.peer?)?;
-        Some(Box::new(request.to_owned()))
+        let kept = matches!(self.config.place, Place::Url { .. })
+            || method::needs_session(request.message.method());
+        kept.then(|| Box::new(request.to_owned()))
     }
 
     /// The server has done what a host asked.
@@ -143,22 +146,45 @@ impl Gateway {
     /// is sent again.
     pub(super) fn send_again(&mut self, id: UpstreamId, request: Request<'static>) -> bool {
         let Some(peer) = request.peer else { return false };
-        if self.sessions.get(&peer) == Some(&id) && !self.revive(peer) {
-            return false;
+        if self.sessions.get(&peer) == Some(&id) {
+            // If the last one has only just begun, another is no help.
+            if !self.is_settled(peer) || self.room().is_err() {
+                return false;
+            }
+            self.revive(peer);
         }
         self.await_revival(request).is_none()
     }
 
-    /// Begins another session with the server for that of a host. `false` if the
-    /// last one has only just begun: then that is no help.
-    pub(super) fn revive(&mut self, peer: PeerId) -> bool {
-        let Some(life) = self.lives.known.get(&peer) else { return false };
-        let limits = &self.config.limits;
-        let old = life.open.is_some_and(|since| self.now.since(since) >= limits.revive_pause);
-        if !old || self.links.len() >= limits.servers {
-            return false;
+    /// A request in a session whose server is no more: another takes its place.
+    pub(super) fn begin_again(&mut self, request: Request<'_>) {
+        let exchange = request.exchange;
+        let Some(peer) = request.peer.filter(|peer| self.has_worked(*peer)) else {
+            return self.no_server(exchange);
+        };
+        if let Err(fault) = self.room() {
+            return self.endpoint.respond(exchange, Outcome::Error(&fault.object));
         }
-        let until = self.now + limits.handshake;
+        self.revive(peer);
+        // It has room for one.
+        self.await_revival(request);
+    }
+
+    /// Whether a session has ever begun.
+    fn has_worked(&self, peer: PeerId) -> bool {
+        self.lives.known.get(&peer).is_some_and(|life| life.open.is_some())
+    }
+
+    /// Whether a session has worked for a while.
+    fn is_settled(&self, peer: PeerId) -> bool {
+        let since = self.lives.known.get(&peer).and_then(|life| life.open);
+        since.is_some_and(|since| self.now.since(since) >= self.config.limits.revive_pause)
+    }
+
+    /// Begins another session with the server for that of a host.
+    fn revive(&mut self, peer: PeerId) {
+        let Some(life) = self.lives.known.get(&peer) else { return };
+        let until = self.now + self.config.limits.handshake;
         let params = life.initialize.clone();
         self.lives.revivals.insert(peer, Revival { until, waiting: VecDeque::new() });
         let id = self.add_link(Some(peer));
@@ -170,7 +196,6 @@ impl Gateway {
         }
         self.sessions.insert(peer, id);
         self.touch(id);
-        true
     }
 
     /// The server has answered `initialize` for the new session.
@@ -178,8 +203,9 @@ impl Gateway {
         let agreed = message.result().and_then(|result| get(result, "protocolVersion"));
         let agreed = agreed.and_then(string);
         let Some(revision) = agreed.as_deref().and_then(Revision::parse_legacy) else {
-            return self.on_revival_failure(peer, "it refuses to begin our session again");
+            return self.on_revival_failure(peer, "it refuses to begin our session again", false);
         };
+        self.started(id);
         let life = self.lives.known.get_mut(&peer);
         let (Some(life), Some(link)) = (life, self.links.get_mut(&id)) else { return };
         let (wires, now) = (&mut self.wires, self.now);
@@ -205,10 +231,10 @@ impl Gateway {
         }
     }
 
-    /// There will be no new session: the host begins anew itself.
-    pub(super) fn on_revival_failure(&mut self, peer: PeerId, why: &str) {
+    /// There is no new session. It may be tried again when it is needed; if not, the
+    /// host has to begin anew.
+    pub(super) fn on_revival_failure(&mut self, peer: PeerId, why: &str, again: bool) {
         let Some(revival) = self.lives.revivals.remove(&peer) else { return };
-        self.lives.bury(peer);
         let why = alloc::format!("{}: {why}", self.config.name);
         let fault = Fault::new(code::INTERNAL_ERROR, &why);
         for request in revival.waiting {
@@ -217,13 +243,28 @@ impl Gateway {
         if let Some(id) = self.sessions.remove(&peer) {
             self.stop_link(id);
         }
-        self.deserted |= self.endpoint.is_on_stdio(peer);
-        self.endpoint.end_peer(peer);
+        if !again {
+            self.lives.bury(peer);
+            self.deserted |= self.endpoint.is_on_stdio(peer);
+            self.endpoint.end_peer(peer);
+        }
     }
 
-    /// The session of a host that the server has ended without being asked.
+    /// The server has ended the session of a host, or has died. Says whether the
+    /// session goes on: at once, or when its host next needs it.
     pub(super) fn lost(&mut self, peer: PeerId, failure: &Failure) -> bool {
-        *failure == Failure::SessionLost && self.revive(peer)
+        let at_once = self.is_settled(peer) && self.room().is_ok();
+        match failure {
+            Failure::Exited(..) if self.has_worked(peer) && !at_once => {
+                self.sessions.remove(&peer);
+                true
+            }
+            Failure::Exited(..) | Failure::SessionLost if at_once => {
+                self.revive(peer);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Gives up new sessions that take too long to begin.
@@ -231,7 +272,7 @@ impl Gateway {
         let now = self.now;
         let late = |(_, revival): &(&PeerId, &Revival)| revival.until <= now;
         while let Some(peer) = self.lives.revivals.iter().find(late).map(|(peer, _)| *peer) {
-            self.on_revival_failure(peer, "it does not begin our session again");
+            self.on_revival_failure(peer, "it does not begin our session again", true);
         }
     }
 }

@@ -142,6 +142,7 @@ impl Gateway {
             return;
         };
         link.upstream.speak(revision);
+        self.started(id);
         self.opened(id);
         let result = rewrite::initialized(result, revision, host);
         self.endpoint.respond(exchange, Outcome::Result(&result));
@@ -158,7 +159,9 @@ impl Gateway {
         let Some(exchange) = call.kind.exchange() else {
             return match call.kind {
                 CallKind::Open => self.on_shared_failure(id, &failure.to_string()),
-                CallKind::Revive { peer } => self.on_revival_failure(peer, &failure.to_string()),
+                CallKind::Revive { peer } => {
+                    self.on_revival_failure(peer, &failure.to_string(), true)
+                }
                 CallKind::Restore => {}
                 CallKind::Relearn => self.relearnt(false),
                 _ => self.on_probe_failure(id, failure),
@@ -184,6 +187,7 @@ impl Gateway {
         if self.modern.verdict == Verdict::Modern(id) {
             self.modern.verdict = Verdict::Unknown;
         }
+        self.count_start(id, failure);
         self.on_shared_ended(id);
         let peer = self.links.get(&id).and_then(|link| link.peer);
         if let Some(peer) = peer
@@ -277,10 +281,12 @@ impl Gateway {
     fn on_progress(&mut self, id: UpstreamId, params: Option<&str>) {
         let Some(params) = params else { return };
         let request = get(params, "progressToken").and_then(|raw| raw.parse().ok()).map(RequestId);
-        let now = self.now;
+        let (now, counts) = (self.now, self.config.limits.progress_counts);
         let call = self.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
             |call| {
-                call.since = now;
+                if counts {
+                    call.since = now;
+                }
                 let older = call.projection.map(|projection| projection.to);
                 Some((call.kind.exchange()?, call.token.as_deref()?, older))
             },
@@ -396,11 +402,13 @@ pub(super) fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
     let code = get(error, "code")?.parse().ok()?;
     let modern =
         matches!(code, code::METHOD_NOT_FOUND | code::UNSUPPORTED_VERSION | code::HEADER_MISMATCH);
-    modern.then(|| {
-        let why = alloc::format!(
-            "{name} speaks only MCP {}, and this host an older one: use a newer host, or an older server",
-            Revision::NEWEST_MODERN
-        );
-        Fault::with_data(code::INTERNAL_ERROR, &why, error)
-    })
+    modern.then(|| speaks_only_modern(name, error))
+}
+
+pub(super) fn speaks_only_modern(name: &str, error: &str) -> Fault {
+    let why = alloc::format!(
+        "{name} speaks only MCP {}, and this host an older one: use a newer host, or an older server",
+        Revision::NEWEST_MODERN
+    );
+    Fault::with_data(code::INTERNAL_ERROR, &why, error)
 }

@@ -53,13 +53,15 @@ impl Gateway {
         match self.shared.state {
             State::Open(id, _) => self.relay_stateless(id, &request),
             State::Opening(..) => self.wait_for_shared(request),
-            State::Absent if self.links.len() >= self.config.limits.servers => {
-                self.too_many_servers(request.exchange);
-            }
-            State::Absent => {
-                self.wait_for_shared(request);
-                self.open_shared();
-            }
+            State::Absent => match self.may_initialize() {
+                Ok(()) => {
+                    self.wait_for_shared(request);
+                    self.open_shared();
+                }
+                Err(fault) => {
+                    self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+                }
+            },
         }
     }
 
@@ -76,13 +78,14 @@ impl Gateway {
         self.relay_legacy(id, request, kind);
     }
 
-    fn open_shared(&mut self) {
+    pub(super) fn open_shared(&mut self) {
         let id = self.add_link(None);
         let params = alloc::format!(
             r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{}}}"#,
             Revision::NEWEST_LEGACY,
             meta::IDENTITY
         );
+        let params = self.handshake(Some(&params), None);
         let now = self.now;
         if let Some(link) = self.links.get_mut(&id) {
             let method = method::INITIALIZE;
@@ -115,6 +118,7 @@ impl Gateway {
         };
         link.upstream.speak(revision);
         link.upstream.notify(&mut self.wires, method::INITIALIZED, None);
+        self.started(id);
         self.shared.state = State::Open(id, self.now);
         for request in core::mem::take(&mut self.shared.waiting) {
             self.relay_stateless(id, &request);

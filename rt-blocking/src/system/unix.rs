@@ -17,12 +17,14 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::UNKNOWN;
+use crate::orphan;
 use crate::process::{Shared, lock};
 use crate::workers::{Report, Reports, STACK, start};
 
-/// Gives the child a process group of its own.
+/// Gives the child a process group of its own, which does not outlive us.
 pub(crate) fn set_group(command: &mut Command) {
     command.process_group(0);
+    orphan::prevent(command);
 }
 
 /// Waits until the child has ended. It is not reaped by that, so until its end

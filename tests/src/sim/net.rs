@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcpx::demo::Demo;
-use mcpx_core::client::{self, Place};
+use mcpx_core::client::Place;
 use mcpx_core::driver::{Command, ExitStatus, Input, ListenerId};
 use mcpx_core::gateway::{self, Gateway};
 use mcpx_core::protocol::origin::OriginRules;
@@ -105,13 +105,7 @@ impl Sim {
         let machine: Box<dyn Program> = if upstream == Upstream::Demo {
             Box::new(Demo::new(endpoint(doors()), seed))
         } else {
-            let config = gateway::Config {
-                name: "server".into(),
-                place: place(upstream),
-                endpoint: endpoint(doors()),
-                upstream: client::Limits::default(),
-                limits: gateway::Limits::default(),
-            };
+            let config = gateway::Config::new("server", place(upstream), endpoint(doors()));
             Box::new(Gateway::new(config, seed))
         };
         let gateway = world.add(machine);

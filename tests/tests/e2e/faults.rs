@@ -81,13 +81,18 @@ pub(crate) fn dying_server(stage: &mut Stage<'_>) {
     assert_eq!(again.tool(stage.net, "echo", json!({"message": "new"})).text(), "new");
 }
 
-/// Without its server, a gateway at standard input and output is of no use.
-pub(crate) fn deserted(stage: &mut Stage<'_>) {
+/// A session survives its server: what comes next is for another process.
+pub(crate) fn reborn_server(stage: &mut Stage<'_>) {
     let mut host = stage.host();
     let net = &mut *stage.net;
-    let quit = host.tool(net, "quit", json!({}));
-    assert!(quit.error()["message"].as_str().unwrap().contains("exited with code 3"));
-    assert_eq!(net.over(), 1);
+    for n in 0..3 {
+        let quit = host.tool(net, "quit", json!({}));
+        let why = quit.error()["message"].as_str().unwrap().to_owned();
+        assert!(why.contains("exited with code 3") && why.contains("out of luck"), "{why}");
+        let message = n.to_string();
+        let echo = host.tool(net, "echo", json!({"message": message}));
+        assert_eq!(echo.text(), message);
+    }
 }
 
 pub(crate) fn noisy_server(stage: &mut Stage<'_>) {

@@ -73,7 +73,7 @@ scenarios! {
     faults::broken_json: DOORS, DEMOS, EVERY;
     faults::slow_reader: SOCKETS, DEMOS, EVERY;
     faults::dying_server: SOCKETS, SCRIPTED, LEGACY;
-    faults::deserted: STDIO, SCRIPTED, LEGACY;
+    faults::reborn_server: DOORS, SCRIPTED, LEGACY;
     faults::noisy_server: DOORS, SCRIPTED, LEGACY;
     faults::silent_server: DOORS, SCRIPTED, LEGACY;
     faults::other_era: DOORS, SCRIPTED, MODERN;

@@ -4,7 +4,7 @@
 use super::machine::{OneShot, Stage};
 use super::result::Trouble;
 use crate::client::Failure;
-use crate::client::probe::{self, Verdict};
+use crate::client::probe::{self, Protocol, Verdict};
 use crate::jsonrpc::{Message, get, string};
 use crate::protocol::revision::Revision;
 use crate::protocol::{meta, method};
@@ -26,9 +26,9 @@ impl OneShot {
             Verdict::Again if !core::mem::replace(&mut self.asked_again, true) => {
                 self.ask_for_revision();
             }
-            Verdict::Legacy => self.initialize(),
+            Verdict::Legacy if self.config.protocol != Protocol::Modern => self.initialize(),
             Verdict::Later => self.give_up(&Trouble::NoCommonRevision),
-            Verdict::Refused | Verdict::Again => {
+            Verdict::Refused | Verdict::Again | Verdict::Legacy => {
                 let error = message.error().unwrap_or("{}").into();
                 self.give_up(&Trouble::Refused { method: method::DISCOVER, error });
             }
@@ -71,12 +71,12 @@ impl OneShot {
         self.next_job();
     }
 
-    fn initialize(&mut self) {
+    pub(super) fn initialize(&mut self) {
         self.modern = false;
         self.server.speak(Revision::NEWEST_LEGACY);
         let params = alloc::format!(
             r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{}}}"#,
-            Revision::NEWEST_LEGACY,
+            self.config.protocol.offer(),
             meta::IDENTITY
         );
         let request = self.server.request(&mut self.wires, method::INITIALIZE, Some(&params), &[]);

@@ -7,11 +7,13 @@ use core::time::Duration;
 
 use super::result::{Answer, Job, Listing, Trouble};
 use super::work::Page;
+use crate::client::probe::Protocol;
 use crate::client::{self, Event, Failure, Place, RequestId, Upstream, UpstreamId, Wires};
 use crate::driver::{Action, ConnId, Input, Machine};
 use crate::jsonrpc::Message;
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
+use crate::protocol::revision::Era;
 use crate::server::Outcome;
 use crate::time::Instant;
 
@@ -22,10 +24,25 @@ pub struct Config {
     pub name: String,
     /// Where the server is.
     pub place: Place,
+    /// What the server is taken to speak. Default: it is asked.
+    pub protocol: Protocol,
     /// What a connection to the server may cost.
     pub upstream: client::Limits,
     /// The limits of the visit.
     pub limits: Limits,
+}
+
+impl Config {
+    /// The defaults, for this server.
+    pub fn new(name: &str, place: Place) -> Self {
+        Self {
+            name: name.into(),
+            place,
+            protocol: Protocol::Auto,
+            upstream: client::Limits::default(),
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// Limits of a [`OneShot`].
@@ -127,7 +144,10 @@ impl OneShot {
             exit: false,
             now: Instant::START,
         };
-        visit.ask_for_revision();
+        match visit.config.protocol.era() {
+            Some(Era::Legacy) => visit.initialize(),
+            Some(Era::Modern) | None => visit.ask_for_revision(),
+        }
         visit.settle();
         visit
     }

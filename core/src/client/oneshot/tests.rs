@@ -5,7 +5,7 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
-use crate::client::{self, Failure, Place};
+use crate::client::{Failure, Place};
 use crate::driver::{Action, Command, ConnId, ExitStatus, Input, Machine, Signal};
 use crate::jsonrpc::get;
 use crate::time::Instant;
@@ -29,8 +29,10 @@ struct Visit {
 impl Visit {
     fn new(place: Place, jobs: Vec<Job>) -> Self {
         let limits = Limits { pages: 3, ..Limits::default() };
-        let config =
-            Config { name: "s".into(), place, upstream: client::Limits::default(), limits };
+        Self::with(Config { limits, ..Config::new("s", place) }, jobs)
+    }
+
+    fn with(config: Config, jobs: Vec<Job>) -> Self {
         let machine = OneShot::new(config, jobs);
         let mut visit =
             Self { machine, log: Vec::new(), sent: Vec::new(), conn: None, over: false };

@@ -1,6 +1,7 @@
 //! The gateway between scripted hosts and a scripted server, without a runtime.
 
 mod again;
+mod restarts;
 mod revisions;
 mod shared;
 mod web;
@@ -11,7 +12,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Config, Gateway, Limits};
+use super::{Config, Gateway};
 use crate::client::Place;
 use crate::driver::{
     Action, CloseReason, Command, ConnId, ExitStatus, Input, ListenerId, Machine, Signal,
@@ -52,16 +53,14 @@ impl World {
 
     fn before(place: Place) -> Self {
         let rules = OriginRules::new("127.0.0.1:8808", None, None).unwrap();
-        let config = Config {
-            name: "server".into(),
-            place,
-            endpoint: server::Config {
-                listeners: Vec::from([server::Listener::Ndjson, server::Listener::Http(rules)]),
-                ..server::Config::default()
-            },
-            upstream: crate::client::Limits::default(),
-            limits: Limits::default(),
+        let endpoint = server::Config {
+            listeners: Vec::from([server::Listener::Ndjson, server::Listener::Http(rules)]),
+            ..server::Config::default()
         };
+        Self::with(Config::new("server", place, endpoint))
+    }
+
+    fn with(config: Config) -> Self {
         Self {
             gateway: Gateway::new(config, [1; 32]),
             now: Instant::START,
@@ -325,7 +324,7 @@ fn eras_that_differ_are_a_clear_error() {
 }
 
 #[test]
-fn a_dead_server_fails_its_calls_and_ends_its_session() {
+fn a_dead_server_fails_its_calls() {
     let mut world = World::new();
     let (host, server) = world.session();
     world.say(host, r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#);

@@ -1,0 +1,102 @@
+//! When the server's process is started: at once as long as that works, and later
+//! and later when it does not.
+
+use alloc::string::{String, ToString};
+use core::time::Duration;
+
+use super::machine::{Gateway, Limits};
+use crate::client::{Failure, Place, UpstreamId};
+use crate::jsonrpc::code;
+use crate::protocol::fault::Fault;
+use crate::time::Instant;
+
+/// The starts that came to nothing since one did not.
+#[derive(Debug, Default)]
+pub(super) struct Starts {
+    failed: u32,
+    /// No other before then.
+    rests: Option<Instant>,
+    /// What the last one died of.
+    why: String,
+}
+
+impl Limits {
+    /// The pause after so many starts in vain.
+    fn pause(&self, failed: u32) -> Duration {
+        match failed.checked_sub(self.start_tries) {
+            None => Duration::ZERO,
+            Some(_) if failed >= self.give_up => self.give_up_pause,
+            Some(more) => {
+                let second = Duration::from_secs(1);
+                second.saturating_mul(1 << more.min(20)).min(self.start_pause)
+            }
+        }
+    }
+}
+
+impl Gateway {
+    /// Whether another connection to the server may be begun; why not, if not.
+    pub(super) fn room(&self) -> Result<(), Fault> {
+        let name = &self.config.name;
+        if self.links.len() >= self.config.limits.servers {
+            let why = alloc::format!("{name}: too many of it are running: try again later");
+            return Err(Fault::new(code::INTERNAL_ERROR, &why));
+        }
+        let Some(until) = self.starts.rests.filter(|until| *until > self.now) else {
+            return Ok(());
+        };
+        let (failed, why) = (self.starts.failed, &self.starts.why);
+        let seconds = until.since(self.now).as_micros().div_ceil(1_000_000);
+        let gave_up = failed >= self.config.limits.give_up;
+        let state = if gave_up { "given up for now" } else { "resting" };
+        let why = alloc::format!(
+            "{name}: {state}: its last {failed} starts failed, and {why}; it is started again \
+             when it is next needed after {seconds} s"
+        );
+        Err(Fault::new(code::INTERNAL_ERROR, &why))
+    }
+
+    /// A connection to the server works.
+    pub(super) fn started(&mut self, id: UpstreamId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.works = true;
+        }
+        self.starts = Starts::default();
+    }
+
+    /// A connection to the server is over; if it never worked, that counts.
+    pub(super) fn count_start(&mut self, id: UpstreamId, failure: &Failure) {
+        let worked = self.links.get(&id).is_none_or(|link| link.works);
+        let died = matches!(failure, Failure::Exited(..) | Failure::NotStarted(_));
+        if worked || !died || matches!(self.config.place, Place::Url { .. }) {
+            return;
+        }
+        let limits = &self.config.limits;
+        self.starts.failed = self.starts.failed.saturating_add(1);
+        self.starts.why = failure.to_string();
+        let pause = limits.pause(self.starts.failed);
+        if pause.is_zero() {
+            return;
+        }
+        self.starts.rests = Some(self.now + pause);
+        let (name, failed) = (&self.config.name, self.starts.failed);
+        let given_up = if failed == limits.give_up { "given up for now: " } else { "" };
+        let seconds = pause.as_secs();
+        let why = alloc::format!(
+            "{name}: {given_up}{failed} starts in a row failed: no other for {seconds} s"
+        );
+        self.warn(why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_have_an_end() {
+        let limits = Limits::default();
+        let pauses: alloc::vec::Vec<u64> = (0..12).map(|n| limits.pause(n).as_secs()).collect();
+        assert_eq!(pauses, [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 600, 600]);
+    }
+}
