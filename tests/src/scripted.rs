@@ -9,7 +9,7 @@
 //! | `noise` | prints what is no message at all, and answers |
 //! | `twice` | answers twice |
 //! | `stranger` | answers a request that nobody made, and then this one |
-//! | `silent` | never answers |
+//! | `silent` | shows progress, if that is wanted, and never answers |
 //! | `quit` | says so on standard error and exits with code 3 |
 
 use std::collections::{BTreeMap, VecDeque};
@@ -102,7 +102,13 @@ impl Script {
             ],
             "twice" => vec![text(id, "once"), text(id, "again")],
             "stranger" => vec![text(&json!(987_654), "whose?"), text(id, "yours")],
-            "silent" => Vec::new(),
+            "silent" => {
+                let token = params["_meta"].get("progressToken");
+                let method = "notifications/progress";
+                let begun = token.map(|token| json!({"progressToken": token, "progress": 1}));
+                let notice = |params| json!({"jsonrpc": "2.0", "method": method, "params": params});
+                begun.map(|params| say(&notice(params).to_string())).into_iter().collect()
+            }
             "quit" => vec![Deed::Mutter("out of luck".to_owned()), Deed::Quit(3)],
             name => {
                 let error = json!({"code": -32602, "message": format!("Unknown tool: {name}")});

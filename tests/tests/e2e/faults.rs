@@ -70,7 +70,10 @@ pub(crate) fn dying_server(stage: &mut Stage<'_>) {
     let mut host = stage.host();
     let mut other = stage.host();
     let net = &mut *stage.net;
-    let silent = host.request(net, "tools/call", json!({"name": "silent"}));
+    let silent = json!({"name": "silent", "_meta": {"progressToken": 1}});
+    let silent = host.request(net, "tools/call", silent);
+    // The two come by connections of their own, and in no particular order.
+    host.hear(net, "notifications/progress");
     let quit = host.tool(net, "quit", json!({}));
     let why = quit.error()["message"].as_str().unwrap().to_owned();
     assert!(why.contains("exited with code 3") && why.contains("out of luck"), "{why}");
