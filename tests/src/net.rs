@@ -77,6 +77,9 @@ pub trait Net {
     /// Whether the gateway has ended a connection, and everything is read.
     fn ended(&mut self, line: LineId) -> bool;
 
+    /// Kills every process that the gateway has started. Gives how many they were.
+    fn kill_servers(&mut self) -> usize;
+
     /// Asks the gateway to stop.
     fn stop(&mut self);
 

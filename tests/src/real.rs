@@ -329,6 +329,20 @@ impl Net for Real {
         self.lines.get(&line).is_none_or(|line| line.ended && line.inbox.is_empty())
     }
 
+    fn kill_servers(&mut self) -> usize {
+        let ps = Command::new("ps").args(["-e", "-o", "pid=,ppid="]).output().expect("a list");
+        let gateway = self.gateway.id().to_string();
+        let list = String::from_utf8_lossy(&ps.stdout).into_owned();
+        let pairs = list.lines().filter_map(|line| line.trim().split_once(char::is_whitespace));
+        let children = pairs.filter(|(_, parent)| parent.trim() == gateway);
+        let mut killed = 0;
+        for (child, _) in children {
+            let kill = Command::new("kill").args(["-KILL", child]).status();
+            killed += usize::from(kill.is_ok_and(|status| status.success()));
+        }
+        killed
+    }
+
     fn stop(&mut self) {
         let pid = self.gateway.id().to_string();
         let done = Command::new("kill").args(["-TERM", &pid]).status();

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::de::IgnoredAny;
 use smallvec::SmallVec;
 
 use super::limits::Limits;
@@ -131,10 +132,16 @@ impl Process {
 
     /// It closed its standard output: no answer can come any more.
     pub(super) fn finished(&mut self, core: &mut Core, wires: &mut Wires) {
-        if let Some(Line::Text(line)) = self.decoder.finish()
-            && let Some(event) = read_line(core, wires, line)
-        {
-            core.events.push_back(event);
+        match self.decoder.finish() {
+            // Half a message means that it died: its exit is what counts.
+            Some(Line::Text(line)) if serde_json::from_slice::<IgnoredAny>(&line).is_err() => {
+                core.report_noise(wires, &line);
+            }
+            Some(Line::Text(line)) => {
+                let event = read_line(core, wires, line);
+                core.events.extend(event);
+            }
+            Some(Line::TooLong { .. }) | None => {}
         }
         // Its exit, with a status, follows at once if it has one.
         if let State::Running(conn) = self.state {

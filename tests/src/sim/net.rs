@@ -196,6 +196,14 @@ impl Net for Sim {
             .is_none_or(|wire| wire.outside.ended && wire.outside.inbox.is_empty())
     }
 
+    fn kill_servers(&mut self) -> usize {
+        let children = self.world.children(self.gateway);
+        for child in &children {
+            self.world.kill(*child);
+        }
+        children.len()
+    }
+
     fn stop(&mut self) {
         self.world.give(self.gateway, Input::Stop);
     }

@@ -1,5 +1,8 @@
 //! What goes wrong, and what is left of it.
 
+use std::collections::VecDeque;
+
+use mcpx_tests::host::Answer;
 use mcpx_tests::net::{Door, Upstream};
 use serde_json::{Value, json};
 
@@ -96,6 +99,47 @@ pub(crate) fn reborn_server(stage: &mut Stage<'_>) {
         let echo = host.tool(net, "echo", json!({"message": message}));
         assert_eq!(echo.text(), message);
     }
+}
+
+/// Whoever calls while servers are killed gets a result or a reason, once, and what
+/// was killed leaves nothing behind.
+pub(crate) fn killed_servers(stage: &mut Stage<'_>) {
+    const CALLS: usize = 1000;
+    let mut host = stage.host();
+    let net = &mut *stage.net;
+    let (mut running, mut well, mut failed) = (VecDeque::new(), 0, 0);
+    let mut count = |answer: &Answer| match answer.0.get("error") {
+        None => well += 1,
+        Some(error) => {
+            let why = error["message"].as_str().unwrap();
+            assert!(why.contains("killed by signal 9"), "{why}");
+            failed += 1;
+        }
+    };
+    for n in 0..CALLS {
+        let arguments = json!({"message": n.to_string()});
+        let params = json!({"name": "echo", "arguments": arguments});
+        running.push_back(host.request(net, "tools/call", params));
+        if n % 50 == 49 {
+            net.kill_servers();
+        }
+        if running.len() == 10 {
+            let id = running.pop_front().unwrap();
+            count(&host.answer(net, &id));
+        }
+    }
+    for id in running {
+        count(&host.answer(net, &id));
+    }
+    assert_eq!(well + failed, CALLS);
+    assert!(well >= CALLS - 20 * 10 && failed > 0, "{well} {failed}");
+    assert!(host.rest().is_empty());
+    // That the last one was killed may be news to the gateway.
+    let mut end = || host.tool(net, "echo", json!({"message": "end"}));
+    let answer = Some(end()).filter(|answer| answer.0.get("error").is_none());
+    assert_eq!(answer.unwrap_or_else(end).text(), "end");
+    // The one that lives is all that is left.
+    assert_eq!(net.kill_servers(), 1);
 }
 
 pub(crate) fn noisy_server(stage: &mut Stage<'_>) {

@@ -74,6 +74,7 @@ scenarios! {
     faults::slow_reader: SOCKETS, DEMOS, EVERY;
     faults::dying_server: SOCKETS, SCRIPTED, LEGACY;
     faults::reborn_server: DOORS, SCRIPTED, LEGACY;
+    faults::killed_servers: LINES, SCRIPTED, NEWEST_LEGACY;
     faults::noisy_server: DOORS, SCRIPTED, LEGACY;
     faults::silent_server: DOORS, SCRIPTED, LEGACY;
     faults::other_era: DOORS, SCRIPTED, MODERN;
