@@ -4,7 +4,8 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use mcpx_core::client;
-use mcpx_core::client::oneshot::{Answer, Config, Job, Limits, OneShot, Trouble};
+use mcpx_core::client::oneshot::{Answer, Config, Job, Limits, OneShot};
+use mcpx_core::client::session::Trouble;
 
 use crate::args::{Common, Print};
 use crate::error::{Error, Exit};

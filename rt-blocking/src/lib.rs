@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `turn` | the thread that owns the machine: wait, and hand in what happened |
 //! | `act` | doing what the machine wants |
+//! | `driver` | the same, turned by hand |
 //! | `conn` | what that thread knows of a connection |
 //! | `workers` | the reader and the writer of a connection |
 //! | `accept` | a thread for each listener |
@@ -31,6 +32,7 @@ mod conn;
 mod connect;
 #[cfg(unix)]
 mod credentials;
+mod driver;
 #[cfg(unix)]
 mod orphan;
 mod process;
@@ -44,8 +46,16 @@ use std::net::TcpListener;
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
 
+pub use driver::Driver;
 use mcpx_core::driver::Machine;
 use mcpx_core::event::Event;
+
+/// A session with an MCP server, for programs that wait for its answers.
+///
+/// ```no_run
+#[doc = include_str!("../examples/client.rs")]
+/// ```
+pub type Client = mcpx_core::client::Client<Driver>;
 
 /// Where connections come from.
 #[derive(Debug)]
@@ -81,5 +91,5 @@ pub fn run<M: Machine>(
     listeners: Vec<Listener>,
     mut observe: impl FnMut(Event),
 ) -> io::Result<()> {
-    turn::Owner::new(listeners)?.run(machine, &mut observe)
+    turn::Owner::new(listeners, true)?.run(machine, &mut observe)
 }

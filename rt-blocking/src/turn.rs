@@ -46,13 +46,14 @@ pub(crate) struct Owner {
     pub(crate) resting: Vec<ConnId>,
     /// Connections that wait for a moment: a grace, or last words.
     waiting: Vec<ConnId>,
-    _stops: system::Stops,
+    _stops: Option<system::Stops>,
 }
 
 impl Owner {
-    pub(crate) fn new(listeners: Vec<Listener>) -> io::Result<Self> {
+    /// One that hears the user's signals if `stops` says so.
+    pub(crate) fn new(listeners: Vec<Listener>, stops: bool) -> io::Result<Self> {
         let (reports, inbox) = sync_channel(REPORTS);
-        let stops = system::Stops::new(reports.clone())?;
+        let stops = stops.then(|| system::Stops::new(reports.clone())).transpose()?;
         let mut acceptors = Vec::with_capacity(listeners.len());
         let mut stdio = Vec::new();
         for (index, listener) in listeners.into_iter().enumerate() {
@@ -86,13 +87,30 @@ impl Owner {
         observe: &mut impl FnMut(Event),
     ) -> io::Result<()> {
         self.open_stdio(machine)?;
-        while !self.act(machine, observe) {
-            self.let_read();
-            let first = self.wait(self.timeout(machine.deadline()));
-            self.hand_in(machine, first);
-        }
-        self.write_the_rest(machine, observe);
+        while self.turn(machine, None, observe) {}
         Ok(())
+    }
+
+    /// One turn, which waits until then at most. `false` if it was the last.
+    pub(crate) fn turn<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        until: Option<Moment>,
+        observe: &mut impl FnMut(Event),
+    ) -> bool {
+        if self.act(machine, observe) {
+            self.write_the_rest(machine, observe);
+            return false;
+        }
+        self.let_read();
+        let first = self.wait(self.timeout(machine.deadline().into_iter().chain(until).min()));
+        self.hand_in(machine, first);
+        true
+    }
+
+    /// Says what time it is, if nobody has waited for long.
+    pub(crate) fn look_at_the_clock(&mut self) {
+        self.now = Instant::now();
     }
 
     pub(crate) fn moment(&self) -> Moment {

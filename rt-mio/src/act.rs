@@ -191,7 +191,7 @@ impl Loop {
 
     /// Writes what is still queued when the machine has ended.
     pub(crate) fn write_the_rest<M: Machine>(
-        mut self,
+        &mut self,
         machine: &mut M,
         observe: &mut impl FnMut(Event),
         events: &mut Events,

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `turn` | the loop: wait, and hand in what happened |
 //! | `act` | doing what the machine wants, and writing |
+//! | `driver` | the loop, turned by hand |
 //! | `table` | the connections, by id and by place |
 //! | `stream` | one direction of a connection: readiness, reading, writing |
 //! | `accept` | listeners |
@@ -29,6 +30,7 @@ mod accept;
 mod act;
 mod connect;
 mod credentials;
+mod driver;
 mod orphan;
 mod process;
 mod signals;
@@ -41,8 +43,16 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
+pub use driver::Driver;
 use mcpx_core::driver::Machine;
 use mcpx_core::event::Event;
+
+/// A session with an MCP server, for programs that wait for its answers.
+///
+/// ```no_run
+#[doc = include_str!("../examples/client.rs")]
+/// ```
+pub type Client = mcpx_core::client::Client<Driver>;
 
 /// Where connections come from.
 #[derive(Debug)]
@@ -76,5 +86,5 @@ pub fn run<M: Machine>(
     listeners: Vec<Listener>,
     mut observe: impl FnMut(Event),
 ) -> io::Result<()> {
-    turn::Loop::new(listeners)?.run(machine, &mut observe)
+    turn::Loop::new(listeners, true)?.run(machine, &mut observe)
 }

@@ -17,9 +17,16 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn new(registry: &Registry, stop: Token, child: Token) -> io::Result<Self> {
+    /// What asks us to stop is heard only if `stops` says so.
+    pub(crate) fn new(
+        registry: &Registry,
+        stop: Token,
+        child: Token,
+        stops: bool,
+    ) -> io::Result<Self> {
         let mut ids = Vec::new();
-        let stop = listen(registry, stop, &[SIGINT, SIGTERM], &mut ids)?;
+        let heard: &[i32] = if stops { &[SIGINT, SIGTERM] } else { &[] };
+        let stop = listen(registry, stop, heard, &mut ids)?;
         let child = listen(registry, child, &[SIGCHLD], &mut ids)?;
         Ok(Self { stop, child, ids })
     }

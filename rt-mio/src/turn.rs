@@ -20,7 +20,7 @@ use crate::stream::{BOTH, Handle, Read, reason};
 use crate::table::{Conn, Table};
 
 /// How many edges one wait brings at most.
-const EVENTS: usize = 256;
+pub(crate) const EVENTS: usize = 256;
 /// The buffer that all reads share. A connection gets one read in a turn, so
 /// this is also what comes at most between a machine's wish to pause and the
 /// pause.
@@ -74,11 +74,12 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    pub(crate) fn new(listeners: Vec<Listener>) -> io::Result<Self> {
+    /// A loop that hears the user's signals if `stops` says so.
+    pub(crate) fn new(listeners: Vec<Listener>, stops: bool) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry();
         let resolver = Resolver::new(registry, WAKE)?;
-        let signals = Signals::new(registry, STOP, CHILD)?;
+        let signals = Signals::new(registry, STOP, CHILD, stops)?;
         let mut acceptors = Vec::with_capacity(listeners.len());
         let mut stdio = Vec::new();
         for (index, listener) in listeners.into_iter().enumerate() {
@@ -116,12 +117,31 @@ impl Loop {
     ) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         self.open_stdio(machine)?;
-        while !self.act(machine, observe) {
-            let timeout = self.timeout(machine.deadline());
-            self.wait(&mut events, timeout)?;
-            self.hand_in(machine);
+        while self.turn(machine, None, observe, &mut events)? {}
+        Ok(())
+    }
+
+    /// One turn, which waits until then at most. `false` if it was the last.
+    pub(crate) fn turn<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        until: Option<Moment>,
+        observe: &mut impl FnMut(Event),
+        events: &mut Events,
+    ) -> io::Result<bool> {
+        if self.act(machine, observe) {
+            self.write_the_rest(machine, observe, events)?;
+            return Ok(false);
         }
-        self.write_the_rest(machine, observe, &mut events)
+        let timeout = self.timeout(machine.deadline().into_iter().chain(until).min());
+        self.wait(events, timeout)?;
+        self.hand_in(machine);
+        Ok(true)
+    }
+
+    /// Says what time it is, if nobody has waited for long.
+    pub(crate) fn look_at_the_clock(&mut self) {
+        self.now = Instant::now();
     }
 
     pub(crate) fn moment(&self) -> Moment {

@@ -16,6 +16,9 @@
 //! | `again` | requests that go out again |
 //! | `response` | what comes back from a URL |
 //! | `lane` | one HTTP connection and the response on it |
+//! | `schemas` | which arguments travel in header fields |
+//! | [`session`] | one server, shaken hands with: calls, questions, notifications |
+//! | `peer` | the same for programs that wait for answers |
 //! | [`oneshot`] | one visit to a server: connect, do some things, leave |
 
 mod again;
@@ -24,12 +27,16 @@ mod lane;
 mod legacy_sse;
 mod limits;
 pub mod oneshot;
+mod peer;
 pub mod probe;
 mod process;
 mod response;
+pub(crate) mod schemas;
+pub mod session;
 mod upstream;
 mod wires;
 
 pub use limits::Limits;
+pub use peer::{Answerer, Client, Drive, Error, Notification};
 pub use upstream::{Event, Failure, Place, RequestId, Upstream, UpstreamId};
 pub use wires::Wires;

@@ -74,7 +74,7 @@ impl Gateway {
             CallKind::Initialize { .. } => Some(handshake(protocol, params, ours.as_deref())),
             _ => ours
                 .as_deref()
-                .map(|ours| rewrite::with_meta(params, &[(meta::PROGRESS_TOKEN, Some(ours))])),
+                .map(|ours| meta::with(params, &[(meta::PROGRESS_TOKEN, Some(ours))])),
         };
         let params = rewritten.as_deref().or(params);
         let method = request.message.method();

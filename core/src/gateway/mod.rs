@@ -18,7 +18,6 @@
 //! | `project` | from a newer legacy revision to an older one |
 //! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
-//! | `schemas` | which arguments travel in header fields |
 //! | `pressure` | who is paused until whom has been read |
 //! | `shutdown` | the end, in good order |
 
@@ -31,7 +30,6 @@ mod question;
 mod relearn;
 mod revive;
 mod rewrite;
-mod schemas;
 mod servers;
 mod shared;
 mod shutdown;

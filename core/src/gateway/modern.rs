@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::relearn::Relearning;
-use super::schemas::Schemas;
+use crate::client::schemas::Schemas;
 use crate::client::{Failure, Place, UpstreamId, probe};
 use crate::jsonrpc::{Message, code};
 use crate::protocol::fault::Fault;

@@ -9,22 +9,6 @@ use crate::protocol::meta;
 use crate::protocol::revision::Revision;
 use crate::protocol::shape::Shape;
 
-/// `object` with members of its `_meta` replaced (`Some`) or removed (`None`).
-/// No object at all is taken for an empty one.
-pub(super) fn with_meta(object: Option<&str>, edits: &[(&str, Option<&str>)]) -> String {
-    let object = object.unwrap_or("{}");
-    let mut inner = String::from(meta::of(object).unwrap_or("{}"));
-    for (name, value) in edits {
-        let mut next = String::with_capacity(inner.len() + 64);
-        with_member(&inner, name, *value, &mut next);
-        inner = next;
-    }
-    let inner = (inner != "{}").then_some(inner.as_str());
-    let mut out = String::with_capacity(object.len() + 128);
-    with_member(object, "_meta", inner, &mut out);
-    out
-}
-
 /// `object` with one member replaced.
 pub(super) fn with(object: &str, name: &str, value: &str) -> String {
     let mut out = String::with_capacity(object.len() + value.len() + 16);
@@ -46,7 +30,7 @@ pub(super) fn modern_request(params: Option<&str>, token: Option<&str>) -> Strin
         (meta::CLIENT_INFO, Some(meta::IDENTITY)),
         (meta::PROGRESS_TOKEN, token),
     ];
-    with_meta(params, &edits)
+    meta::with(params, &edits)
 }
 
 /// A modern result for the host: our identity, the server's beside it. An absent
@@ -54,7 +38,7 @@ pub(super) fn modern_request(params: Option<&str>, token: Option<&str>) -> Strin
 pub(super) fn modern_result(result: &str) -> String {
     let theirs = meta::of(result).and_then(|m| get(m, meta::SERVER_INFO));
     let edits = [(meta::VIA_SERVER, theirs), (meta::SERVER_INFO, Some(meta::IDENTITY))];
-    let result = with_meta(Some(result), &edits);
+    let result = meta::with(Some(result), &edits);
     if get(&result, "resultType").is_some() {
         return result;
     }
@@ -64,7 +48,7 @@ pub(super) fn modern_result(result: &str) -> String {
 /// `initialize` for the server. Nothing of ours in its `_meta`: some servers take
 /// whoever sends any for a modern host.
 pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
-    let params = with_meta(params, &[(meta::PROGRESS_TOKEN, token)]);
+    let params = meta::with(params, &[(meta::PROGRESS_TOKEN, token)]);
     let params = with(&params, "clientInfo", meta::IDENTITY);
     // A version that no legacy server can mean is answered as by one (VER-02):
     // with the newest of them.
@@ -80,7 +64,7 @@ pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
 /// for (VER-02), whatever the server agreed to.
 pub(super) fn initialized(result: &str, server: Revision, host: Revision) -> String {
     let theirs = get(result, "serverInfo");
-    let result = with_meta(Some(result), &[(meta::VIA_SERVER, theirs)]);
+    let result = meta::with(Some(result), &[(meta::VIA_SERVER, theirs)]);
     let result = with(&result, "serverInfo", meta::IDENTITY);
     if server == host {
         return result;
@@ -97,7 +81,7 @@ mod tests {
     fn only_what_must_change_changes() {
         let params = r#"{"z": 1.0,"_meta":{"progressToken":"t", "x/y":[1]},"name":"n"}"#;
         assert_eq!(progress_token(Some(params)), Some("\"t\""));
-        let out = with_meta(Some(params), &[(meta::PROGRESS_TOKEN, Some("7"))]);
+        let out = meta::with(Some(params), &[(meta::PROGRESS_TOKEN, Some("7"))]);
         assert_eq!(out, r#"{"z": 1.0,"_meta":{"progressToken":7, "x/y":[1]},"name":"n"}"#);
     }
 
@@ -134,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_empty_meta_is_left_out() {
-        let out = with_meta(Some(r#"{"a":1}"#), &[(meta::PROGRESS_TOKEN, None)]);
+        let out = meta::with(Some(r#"{"a":1}"#), &[(meta::PROGRESS_TOKEN, None)]);
         assert_eq!(out, r#"{"a":1}"#);
     }
 

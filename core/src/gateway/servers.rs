@@ -82,7 +82,7 @@ impl Gateway {
             }
             (CallKind::Listen { exchange }, Some(result)) => {
                 let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
-                let result = rewrite::modern_result(&rewrite::with_meta(
+                let result = rewrite::modern_result(&meta::with(
                     Some(result),
                     &[(meta::SUBSCRIPTION_ID, Some(theirs))],
                 ));
@@ -321,7 +321,7 @@ impl Gateway {
         {
             let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
             let id = [(meta::SUBSCRIPTION_ID, Some(theirs))];
-            let result = rewrite::modern_result(&rewrite::with_meta(None, &id));
+            let result = rewrite::modern_result(&meta::with(None, &id));
             self.endpoint.respond(exchange, Outcome::Result(&result));
         }
     }
@@ -376,8 +376,7 @@ impl Gateway {
             let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
             let exchange = *exchange;
             let theirs = String::from(self.endpoint.id_of(exchange).unwrap_or("null"));
-            let params =
-                rewrite::with_meta(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
+            let params = meta::with(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
             self.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
             return;
         }

@@ -2,8 +2,9 @@
 //! that decides an era.
 
 use alloc::borrow::Cow;
+use alloc::string::String;
 
-use crate::jsonrpc::{get, string};
+use crate::jsonrpc::{get, string, with_member};
 
 /// `_meta` key: the revision that a request is written in.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -27,6 +28,22 @@ pub const PROGRESS_TOKEN: &str = "progressToken";
 /// The `_meta` object of `params` (or of a result).
 pub fn of(params: &str) -> Option<&str> {
     get(params, "_meta").filter(|meta| meta.starts_with('{'))
+}
+
+/// `object` with members of its `_meta` replaced (`Some`) or removed (`None`).
+/// No object at all is taken for an empty one.
+pub fn with(object: Option<&str>, edits: &[(&str, Option<&str>)]) -> String {
+    let object = object.unwrap_or("{}");
+    let mut inner = String::from(of(object).unwrap_or("{}"));
+    for (name, value) in edits {
+        let mut next = String::with_capacity(inner.len() + 64);
+        with_member(&inner, name, *value, &mut next);
+        inner = next;
+    }
+    let inner = (inner != "{}").then_some(inner.as_str());
+    let mut out = String::with_capacity(object.len() + 128);
+    with_member(object, "_meta", inner, &mut out);
+    out
 }
 
 /// The revision that a request claims to be written in: what makes it modern.

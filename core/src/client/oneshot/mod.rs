@@ -1,19 +1,17 @@
 //! One visit to a server: connect, do a list of things, leave.
 //!
 //! [`OneShot`] is a [`Machine`](crate::driver::Machine) without listeners, for
-//! command lines, scripts and checks. It finds out what the server speaks (and
-//! starts a process that does not survive the question once more), works through
-//! its [`Job`]s one after the other, ends the server, and asks the
-//! runtime to exit. [`OneShot::into_results`] then has something for each job.
+//! command lines, scripts and checks. It begins a
+//! [`Session`](super::session::Session), works through its [`Job`]s one after the
+//! other, ends the server, and asks the runtime to exit. [`OneShot::into_results`]
+//! then has something for each job.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `machine` | the inputs, the time, and the end |
-//! | `handshake` | what the server speaks, and the agreement on it |
 //! | `work` | calls and lists |
-//! | `result` | jobs, answers, and what can be in their way |
+//! | `result` | jobs and answers |
 
-mod handshake;
 mod machine;
 mod result;
 mod work;
@@ -22,4 +20,4 @@ mod work;
 mod tests;
 
 pub use machine::{Config, Limits, OneShot};
-pub use result::{Answer, Job, Kind, Listing, Trouble};
+pub use result::{Answer, Job, Kind, Listing};

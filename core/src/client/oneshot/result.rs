@@ -1,14 +1,9 @@
-//! What is asked for, what comes of it, and what can be in its way.
+//! What is asked for, and what comes of it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
-use core::time::Duration;
 
-use crate::client::Failure;
-use crate::jsonrpc::{get, string};
 use crate::protocol::method;
-use crate::protocol::revision::Revision;
 
 /// Something to do at a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,7 +70,7 @@ impl Kind {
     }
 
     /// The method that asks for them.
-    pub(super) const fn method(self) -> &'static str {
+    pub(in crate::client) const fn method(self) -> &'static str {
         match self {
             Self::Tools => method::TOOLS_LIST,
             Self::Resources => method::RESOURCES_LIST,
@@ -111,64 +106,6 @@ impl Listing {
             Kind::Resources => &mut self.resources,
             Kind::Templates => &mut self.templates,
             Kind::Prompts => &mut self.prompts,
-        }
-    }
-}
-
-/// Why a [`Job`] has no answer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trouble {
-    /// The server could not be reached, or broke.
-    Failure(Failure),
-    /// The server answered a request with an error.
-    Refused {
-        /// The request's method.
-        method: &'static str,
-        /// The error: the JSON text of an object.
-        error: String,
-    },
-    /// It speaks no revision that we do.
-    NoCommonRevision,
-    /// Its result for this method is not as the protocol has it.
-    Malformed(&'static str),
-    /// It wants something from the user before it goes on.
-    NeedsInput,
-    /// Its list has more pages or bytes than the limit, or no end.
-    Endless(&'static str),
-    /// It did not answer this method in time.
-    Silent(&'static str, Duration),
-    /// All together took longer than the limit.
-    OutOfTime(Duration),
-    /// The user stopped it.
-    Interrupted,
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failure(failure) => failure.fmt(f),
-            Self::Refused { method, error } => {
-                let code = get(error, "code").unwrap_or("no code");
-                let message = get(error, "message").and_then(string).unwrap_or_default();
-                write!(f, "it refused {method}: {message} ({code})")
-            }
-            Self::NoCommonRevision => write!(
-                f,
-                "it speaks none of the MCP revisions up to {} that are known here",
-                Revision::NEWEST_MODERN
-            ),
-            Self::Malformed(method) => write!(f, "its answer to {method} is not as MCP has it"),
-            Self::NeedsInput => f.write_str(
-                "the tool wants to ask the user something first, which is not possible here",
-            ),
-            Self::Endless(method) => write!(f, "its answers to {method} do not come to an end"),
-            Self::Silent(method, limit) => {
-                write!(f, "it did not answer {method} within {} seconds", limit.as_secs())
-            }
-            Self::OutOfTime(limit) => {
-                write!(f, "it was not done after {} seconds", limit.as_secs())
-            }
-            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
+use crate::client::session::Trouble;
 use crate::client::{Failure, Place};
 use crate::driver::{Action, Command, ConnId, ExitStatus, Input, Machine, Signal};
 use crate::jsonrpc::get;
@@ -60,11 +61,11 @@ impl Visit {
                 Action::Spawn { conn, .. } | Action::Connect { conn, .. } => {
                     self.conn = Some(conn);
                     self.log.push("connect".into());
-                    self.machine.handle(self.machine.now(), Input::Connected { conn });
+                    self.machine.handle(self.machine.session.now(), Input::Connected { conn });
                 }
                 Action::Flush(conn) => {
                     let bytes = self.machine.outgoing(conn).to_vec();
-                    self.machine.sent(self.machine.now(), conn, bytes.len());
+                    self.machine.sent(self.machine.session.now(), conn, bytes.len());
                     self.sent.extend(String::from_utf8(bytes).unwrap().lines().map(str::to_owned));
                 }
                 Action::Finish(_) => self.log.push("finish".into()),
@@ -119,7 +120,7 @@ impl Visit {
     /// The results of a visit that is over when its process has ended.
     fn end(mut self) -> Vec<Result<Answer, Trouble>> {
         assert!(!self.over);
-        if self.machine.is_process() {
+        if self.machine.session.is_process() {
             self.exits(0);
         }
         assert!(self.over, "{:?}", self.machine.stage);
@@ -154,7 +155,7 @@ fn a_modern_server_is_asked_with_metadata() {
     visit.error("tools/call", -32602);
     assert_eq!(visit.log.last().unwrap(), "finish");
     let refused = r#"{"code":-32602,"message":"no"}"#.to_string();
-    let refused = Trouble::Refused { method: "tools/call", error: refused };
+    let refused = Trouble::Refused { method: "tools/call".into(), error: refused };
     assert_eq!(refused.to_string(), "it refused tools/call: no (-32602)");
     assert_eq!(visit.end(), [called("{}"), Err(refused)]);
 }
@@ -195,7 +196,7 @@ fn strangers_are_told_apart() {
             "error",
             r#"{"code":-32021,"message":"m"}"#,
             Trouble::Refused {
-                method: "server/discover",
+                method: "server/discover".into(),
                 error: r#"{"code":-32021,"message":"m"}"#.into(),
             },
         ),
@@ -206,7 +207,7 @@ fn strangers_are_told_apart() {
     }
     for (answer, trouble) in [
         (r#"{"protocolVersion":"2026-07-28"}"#, Trouble::NoCommonRevision),
-        (r#"{"protocolVersion":7}"#, Trouble::Malformed("initialize")),
+        (r#"{"protocolVersion":7}"#, Trouble::Malformed("initialize".into())),
     ] {
         let mut visit = Visit::process(vec![call()]);
         visit.error("server/discover", -32601);
@@ -298,9 +299,11 @@ fn a_failed_job_does_not_end_the_next() {
     visit.result("tools/call", r#"{"resultType":"input_required"}"#);
     visit.result("tools/call", r#"{"isError":true}"#);
     let results = visit.end();
-    assert_eq!(results[0], Err(Trouble::Malformed("tools/list")));
-    assert!(matches!(results[1], Err(Trouble::Refused { method: "tools/list", .. })));
-    assert_eq!(results[2], Err(Trouble::Malformed("tools/call")));
+    assert_eq!(results[0], Err(Trouble::Malformed("tools/list".into())));
+    assert!(
+        matches!(results[1], Err(Trouble::Refused { ref method, .. }) if method == "tools/list")
+    );
+    assert_eq!(results[2], Err(Trouble::Malformed("tools/call".into())));
     assert_eq!(results[3], Err(Trouble::NeedsInput));
     assert_eq!(results[4], called(r#"{"isError":true}"#));
 }

@@ -19,14 +19,14 @@ const TOOLS: usize = 4096;
 
 /// The declarations of the tools that have any, by the tools' names.
 #[derive(Debug, Default)]
-pub(super) struct Schemas {
+pub(crate) struct Schemas {
     tools: BTreeMap<String, Vec<Declaration>>,
 }
 
 impl Schemas {
     /// Learns from the result of a `tools/list`. If tools had to be dropped, gives
     /// the result without them, and their names.
-    pub(super) fn learn(&mut self, result: &str) -> Option<(String, Vec<String>)> {
+    pub(crate) fn learn(&mut self, result: &str) -> Option<(String, Vec<String>)> {
         // Nearly no list has any: one search instead of a walk.
         memchr::memmem::find(result.as_bytes(), x_mcp_header::KEYWORD.as_bytes())?;
         let tools = get(result, "tools")?;
@@ -61,7 +61,7 @@ impl Schemas {
     }
 
     /// Compares a host's `Mcp-Param-*` with the body of its `tools/call`.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         params: Option<&str>,
         fields: &[(String, String)],
@@ -72,7 +72,7 @@ impl Schemas {
 
     /// The `Mcp-Param-*` towards the server: those that the tool declares, from
     /// the body, and those of the host's that it does not (HDR-16).
-    pub(super) fn fields(
+    pub(crate) fn fields(
         &self,
         params: Option<&str>,
         theirs: &[(String, String)],

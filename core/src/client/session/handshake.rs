@@ -1,15 +1,15 @@
 //! What the server speaks (2026-07-28 `basic/versioning`): `server/discover`
 //! first, `initialize` for those who do not know it.
 
-use super::machine::{OneShot, Stage};
-use super::result::Trouble;
+use super::machine::{Session, Stage};
+use super::trouble::Trouble;
 use crate::client::Failure;
 use crate::client::probe::{self, Protocol, Verdict};
 use crate::jsonrpc::{Message, get, string};
 use crate::protocol::revision::Revision;
 use crate::protocol::{meta, method};
 
-impl OneShot {
+impl Session {
     pub(super) fn ask_for_revision(&mut self) {
         self.server.speak(Revision::NEWEST_MODERN);
         let params = probe::params();
@@ -17,7 +17,7 @@ impl OneShot {
         self.probe = Some(request);
         let limits = &self.config.limits;
         let limit = if self.is_process() { limits.probe } else { limits.handshake };
-        self.stage = Stage::Probing(self.now() + limit);
+        self.stage = Stage::Probing(self.now + limit);
     }
 
     pub(super) fn on_discovered(&mut self, message: &Message<'_>) {
@@ -30,7 +30,7 @@ impl OneShot {
             Verdict::Later => self.give_up(&Trouble::NoCommonRevision),
             Verdict::Refused | Verdict::Again | Verdict::Legacy => {
                 let error = message.error().unwrap_or("{}").into();
-                self.give_up(&Trouble::Refused { method: method::DISCOVER, error });
+                self.give_up(&Trouble::Refused { method: method::DISCOVER.into(), error });
             }
         }
     }
@@ -65,40 +65,43 @@ impl OneShot {
     }
 
     fn speak_modern(&mut self, message: &Message<'_>) {
-        self.modern = true;
-        self.server.speak(Revision::NEWEST_MODERN);
-        self.capabilities = capabilities(message);
-        self.next_job();
+        self.agree(Revision::NEWEST_MODERN, message);
+        self.open();
     }
 
     pub(super) fn initialize(&mut self) {
-        self.modern = false;
         self.server.speak(Revision::NEWEST_LEGACY);
         let params = alloc::format!(
-            r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{}}}"#,
+            r#"{{"protocolVersion":"{}","capabilities":{},"clientInfo":{}}}"#,
             self.config.protocol.offer(),
+            self.config.capabilities,
             meta::IDENTITY
         );
         let request = self.server.request(&mut self.wires, method::INITIALIZE, Some(&params), &[]);
-        let until = self.now() + self.config.limits.handshake;
+        let until = self.now + self.config.limits.handshake;
         self.stage = Stage::Initializing(request, until);
     }
 
     pub(super) fn on_initialized(&mut self, message: &Message<'_>) {
         let Some(result) = message.result() else {
             let error = message.error().unwrap_or("{}").into();
-            return self.give_up(&Trouble::Refused { method: method::INITIALIZE, error });
+            return self.give_up(&Trouble::Refused { method: method::INITIALIZE.into(), error });
         };
         let Some(agreed) = get(result, "protocolVersion").and_then(string) else {
-            return self.give_up(&Trouble::Malformed(method::INITIALIZE));
+            return self.give_up(&Trouble::Malformed(method::INITIALIZE.into()));
         };
         let Some(revision) = Revision::parse_legacy(&agreed) else {
             return self.give_up(&Trouble::NoCommonRevision);
         };
-        self.server.speak(revision);
-        self.capabilities = capabilities(message);
+        self.agree(revision, message);
         self.server.notify(&mut self.wires, method::INITIALIZED, None);
-        self.next_job();
+        self.open();
+    }
+
+    fn agree(&mut self, revision: Revision, message: &Message<'_>) {
+        self.server.speak(revision);
+        self.revision = Some(revision);
+        self.capabilities = capabilities(message);
     }
 }
 
