@@ -1,4 +1,6 @@
 //! Talks to an MCP server: `cargo run --example client -- COMMAND ARGS...`
+#![allow(clippy::print_stdout)]
+
 use std::time::Duration;
 
 use mcpx_blocking::Client;

@@ -74,7 +74,7 @@ impl Gate {
 }
 
 /// A program of this workspace, which stands beside the tests.
-fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().expect("where the tests are");
     let folder = tests.ancestors().nth(2).expect("the folder of the build").to_owned();
     let path = folder.join(name);

@@ -33,6 +33,10 @@ impl Again {
         Self { verb, bytes: bytes.to_vec(), safe, times: 0 }
     }
 
+    fn once_more(self) -> Self {
+        Self { times: self.times + 1, ..self }
+    }
+
     /// The same request, for another target of the same server.
     pub(super) fn at(mut self, target: &str) -> Self {
         let start = self.verb.len() + 1;
@@ -51,10 +55,9 @@ impl Http {
         core: &Core,
         wires: &mut Wires,
         task: Task,
-        mut again: Again,
+        again: Again,
     ) -> Result<ConnId, Failure> {
         let conn = self.lane(core, wires, task).ok_or(Failure::TooMany)?;
-        again.times += 1;
         wires.output.write(conn, |tail| tail.extend_from_slice(&again.bytes));
         if let Some(lane) = self.lanes.get_mut(&conn) {
             lane.reader.expect(again.verb);
@@ -88,7 +91,7 @@ impl Http {
         };
         // The others are no younger.
         self.drop_idle(wires);
-        self.send_again_or_fail(core, wires, job.task, again);
+        self.send_again_or_fail(core, wires, job.task, again.once_more());
         true
     }
 
@@ -111,7 +114,7 @@ impl Http {
         if matches!(job.task, Task::Request { .. }) {
             self.url = url;
         }
-        self.send_again_or_fail(core, wires, job.task, again);
+        self.send_again_or_fail(core, wires, job.task, again.once_more());
         true
     }
 
@@ -124,8 +127,17 @@ impl Http {
             return false;
         }
         let Some(again) = job.again.take_if(|again| again.times < TIMES) else { return false };
-        self.later.push((wires.now + wait, Reopen::Again(job.task, again)));
+        self.later.push((wires.now + wait, Reopen::Again(job.task, again.once_more())));
         true
+    }
+
+    /// The handshake is over, as far as the server has to know of it: what has waited for
+    /// that goes out, in its order.
+    pub(super) fn release(&mut self, core: &mut Core, wires: &mut Wires) {
+        self.opening = None;
+        for (task, again) in core::mem::take(&mut self.held) {
+            self.resume_again(core, wires, task, again);
+        }
     }
 
     /// A pause is over.
@@ -148,7 +160,7 @@ fn is_wanted(core: &Core, task: Task) -> bool {
         Task::Request { request, .. } | Task::Resume(request) | Task::Sent(request) => {
             core.open.contains(&request)
         }
-        Task::Post | Task::Listen | Task::Stream | Task::Goodbye => !core.ended,
+        Task::Post | Task::Initialized | Task::Listen | Task::Stream | Task::Goodbye => !core.ended,
     }
 }
 

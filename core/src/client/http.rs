@@ -25,7 +25,7 @@ use crate::protocol::required_headers;
 use crate::protocol::revision::{Era, Revision};
 use crate::time::Instant;
 use crate::wire::http1::Url;
-use crate::wire::http1::write::{self, BodyLen, WriteError};
+use crate::wire::http1::write::{self, BodyLen};
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -40,6 +40,10 @@ pub(super) struct Http {
     /// Attempts to open the listening stream since it last worked.
     pub(super) attempts: u32,
     listening: bool,
+    /// Until when what follows the handshake waits for the server to know its end.
+    pub(super) opening: Option<Instant>,
+    /// What waits for that.
+    pub(super) held: Vec<(Task, Again)>,
     /// The transport of 2024-11-05, if the URL knows no other.
     pub(super) legacy: Option<Box<LegacySse>>,
     goodbye: Option<Instant>,
@@ -82,6 +86,8 @@ impl Http {
             later: Vec::new(),
             attempts: 0,
             listening: false,
+            opening: None,
+            held: Vec::new(),
             legacy: None,
             goodbye: None,
         }
@@ -122,8 +128,11 @@ impl Http {
         }
         let head =
             Head { verb: "POST", method, envelope: Some(envelope), fields: &[], after: None };
-        if let Err(failure) = self.send(core, wires, Task::Post, &head) {
-            self.give_up(core, wires, Job::new(Task::Post), failure);
+        let task = if method == method::INITIALIZED { Task::Initialized } else { Task::Post };
+        if let Err(failure) = self.send(core, wires, task, &head) {
+            self.give_up(core, wires, Job::new(task), failure);
+        } else if task == Task::Initialized {
+            self.opening = Some(wires.now + core.limits.opening);
         }
     }
 
@@ -131,7 +140,7 @@ impl Http {
     pub(super) fn listen(&mut self, core: &mut Core, wires: &mut Wires) {
         if !self.listening && self.session.is_some() {
             self.listening = true;
-            self.get(core, wires, Task::Listen, None);
+            let _ = self.get(core, wires, Task::Listen, None);
         }
     }
 
@@ -141,27 +150,47 @@ impl Http {
         wires: &mut Wires,
         task: Task,
         after: Option<&str>,
-    ) -> Option<&mut Job> {
+    ) -> Result<Option<&mut Job>, Failure> {
         let head = Head { verb: "GET", method: "", envelope: None, fields: &[], after };
-        let conn = self.send(core, wires, task, &head).ok()?;
-        let job = self.lanes.get_mut(&conn)?.job.as_mut()?;
+        let conn = self.send(core, wires, task, &head)?;
+        let lane = conn.and_then(|conn| self.lanes.get_mut(&conn));
+        let Some(job) = lane.and_then(|lane| lane.job.as_mut()) else { return Ok(None) };
         // Until there is another, this one counts.
         job.last_event_id = after.map(String::from);
-        Some(job)
+        Ok(Some(job))
     }
 
-    /// Sends a request on a connection of its own.
+    /// Sends a request on a connection of its own; none if it has to wait.
     fn send(
         &mut self,
         core: &Core,
         wires: &mut Wires,
         task: Task,
         head: &Head<'_>,
-    ) -> Result<ConnId, Failure> {
+    ) -> Result<Option<ConnId>, Failure> {
+        if self.opening.is_some() && task != Task::Goodbye {
+            let mut bytes = Vec::new();
+            self.write(core, &mut bytes, head)?;
+            let again = Again::new(head.verb, &bytes, method::is_safe(head.method));
+            self.held.push((task, again));
+            return Ok(None);
+        }
         let conn = self.lane(core, wires, task).ok_or(Failure::TooMany)?;
-        let Ok(again) = self.write(core, wires, conn, head) else {
-            self.drop_lane(wires, conn);
-            return Err(Failure::NotMcp("a header field has bad characters".into()));
+        let mut written = Ok(None);
+        wires.output.write(conn, |tail| {
+            let start = tail.len();
+            written = self.write(core, tail, head).map(|()| {
+                let bytes = tail.get(start..).unwrap_or_default();
+                let kept = bytes.len() <= core.limits.again_bytes;
+                kept.then(|| Again::new(head.verb, bytes, method::is_safe(head.method)))
+            });
+        });
+        let again = match written {
+            Ok(again) => again,
+            Err(failure) => {
+                self.drop_lane(wires, conn);
+                return Err(failure);
+            }
         };
         if let Some(lane) = self.lanes.get_mut(&conn) {
             lane.reader.expect(head.verb);
@@ -169,17 +198,11 @@ impl Http {
                 job.again = again;
             }
         }
-        Ok(conn)
+        Ok(Some(conn))
     }
 
-    /// Queues a request. Gives a copy of it, unless that is too long to keep.
-    fn write(
-        &self,
-        core: &Core,
-        wires: &mut Wires,
-        conn: ConnId,
-        head: &Head<'_>,
-    ) -> Result<Option<Again>, WriteError> {
+    /// Appends a request.
+    fn write(&self, core: &Core, tail: &mut Vec<u8>, head: &Head<'_>) -> Result<(), Failure> {
         let fields = self.fields_of(core, head);
         let fields: SmallVec<[(&str, &str); 12]> =
             fields.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -189,19 +212,12 @@ impl Http {
         };
         let to = head.envelope.and_then(|_| self.endpoint()).unwrap_or(&self.url);
         let (target, host) = (to.target(), self.url.authority());
-        let mut written = Ok(None);
-        wires.output.write(conn, |tail| {
-            let start = tail.len();
-            written = write::request_head(tail, head.verb, target, host, &fields, body).map(|()| {
-                if let Some(envelope) = head.envelope {
-                    envelope.write(tail);
-                }
-                let bytes = tail.get(start..).unwrap_or_default();
-                let kept = bytes.len() <= core.limits.again_bytes;
-                kept.then(|| Again::new(head.verb, bytes, method::is_safe(head.method)))
-            });
-        });
-        written
+        write::request_head(tail, head.verb, target, host, &fields, body)
+            .map_err(|_| Failure::NotMcp("a header field has bad characters".into()))?;
+        if let Some(envelope) = head.envelope {
+            envelope.write(tail);
+        }
+        Ok(())
     }
 
     /// Where messages go, if not to the URL.
@@ -394,9 +410,12 @@ impl Http {
             Task::Listen => self.reopen_listen(core, &job, now),
             Task::Stream => self.on_legacy_end(core, wires),
             Task::Sent(request) => core.fail(request, failure),
-            Task::Post => {
+            Task::Post | Task::Initialized => {
                 let why = alloc::format!("{}: a message was lost: {failure}", core.name);
                 wires.output.tell(crate::event::Event::Warning(why));
+                if job.task == Task::Initialized {
+                    self.release(core, wires);
+                }
             }
             Task::Goodbye => self.close_all(wires),
         }
@@ -416,6 +435,8 @@ impl Http {
     pub(super) fn stop(&mut self, core: &mut Core, wires: &mut Wires) {
         let legacy = core.revision.is_some_and(|r| r != Revision::NEWEST_MODERN);
         self.later.clear();
+        self.held.clear();
+        self.opening = None;
         if self.goodbye.is_some() {
             return;
         }
@@ -440,6 +461,8 @@ impl Http {
             wires.close(conn);
         }
         self.later.clear();
+        self.held.clear();
+        self.opening = None;
         self.goodbye = None;
     }
 
@@ -449,7 +472,8 @@ impl Http {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let legacy = self.legacy.as_ref().and_then(|legacy| legacy.deadline());
-        self.later.iter().map(|(at, _)| *at).chain(self.goodbye).chain(legacy).min()
+        let later = self.later.iter().map(|(at, _)| *at);
+        later.chain(self.goodbye).chain(legacy).chain(self.opening).min()
     }
 
     pub(super) fn tick(&mut self, core: &mut Core, wires: &mut Wires) {
@@ -458,6 +482,9 @@ impl Http {
             self.close_all(wires);
         }
         self.check_legacy(core, wires);
+        if self.opening.is_some_and(|at| at <= now) {
+            self.release(core, wires);
+        }
         let (due, later) =
             core::mem::take(&mut self.later).into_iter().partition(|(at, _)| *at <= now);
         self.later = later;
@@ -465,7 +492,7 @@ impl Http {
         for (_, reopen) in due {
             match reopen {
                 Reopen::Listen(after) => {
-                    self.get(core, wires, Task::Listen, after.as_deref());
+                    let _ = self.get(core, wires, Task::Listen, after.as_deref());
                 }
                 Reopen::Part(request) => {
                     if core.open.contains(&request) {
@@ -475,8 +502,9 @@ impl Http {
                 Reopen::Resume { request, after, attempts } => {
                     if core.open.contains(&request) {
                         match self.get(core, wires, Task::Resume(request), Some(&after)) {
-                            Some(job) => job.attempts = attempts,
-                            None => core.fail(request, Failure::TooMany),
+                            Ok(Some(job)) => job.attempts = attempts,
+                            Ok(None) => {}
+                            Err(failure) => core.fail(request, failure),
                         }
                     }
                 }

@@ -70,6 +70,8 @@ pub(super) enum Task {
     Resume(RequestId),
     /// A notification, or an answer.
     Post,
+    /// The notification that ends the handshake: what follows waits for its response.
+    Initialized,
     /// The stream for what belongs to no request.
     Listen,
     /// The stream of HTTP+SSE, on which everything comes.
@@ -85,7 +87,12 @@ impl Task {
     pub(super) fn request(self) -> Option<RequestId> {
         match self {
             Self::Request { request, .. } | Self::Resume(request) => Some(request),
-            Self::Post | Self::Listen | Self::Stream | Self::Sent(_) | Self::Goodbye => None,
+            Self::Post
+            | Self::Initialized
+            | Self::Listen
+            | Self::Stream
+            | Self::Sent(_)
+            | Self::Goodbye => None,
         }
     }
 }

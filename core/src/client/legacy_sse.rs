@@ -80,7 +80,7 @@ impl Http {
             refusal: Some((refusal, body.to_vec())),
             until: wires.now + core.limits.endpoint,
         }));
-        if self.get(core, wires, Task::Stream, None).is_none() {
+        if self.get(core, wires, Task::Stream, None).is_err() {
             self.fall_back_in_vain(core, wires, None);
         }
         true

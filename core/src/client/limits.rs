@@ -36,6 +36,9 @@ pub struct Limits {
     /// (429 or 503, `Retry-After`); if it asks for more, the request fails. Default
     /// 10 s.
     pub retry_after: Duration,
+    /// What follows `notifications/initialized` waits for the response to that, but no
+    /// longer than this. Default 5 s.
+    pub opening: Duration,
     /// A URL that may be one of HTTP+SSE has this long to say where messages go.
     /// Default 10 s.
     pub endpoint: Duration,
@@ -60,6 +63,7 @@ impl Default for Limits {
             resumptions: 5,
             again_bytes: 64 << 10,
             retry_after: Duration::from_secs(10),
+            opening: Duration::from_secs(5),
             endpoint: Duration::from_secs(10),
             stderr_line: 4 << 10,
             stderr_tail: 1 << 10,

@@ -106,6 +106,8 @@ pub struct Client<D: Drive> {
     answerer: Option<Answerer>,
     observer: Box<dyn FnMut(event::Event)>,
     listening: Vec<CallId>,
+    /// The session has ended; what it had to say may still be there.
+    over: bool,
 }
 
 impl<D: Drive> Client<D> {
@@ -122,6 +124,7 @@ impl<D: Drive> Client<D> {
             answerer: None,
             observer: Box::new(|_| {}),
             listening: Vec::new(),
+            over: false,
         };
         client.until(|event| match event {
             Event::Ready => Some(Ok(())),
@@ -360,11 +363,13 @@ impl<D: Drive> Client<D> {
 
     /// One turn. Says whether the moment given has come.
     fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error<D::Error>> {
-        let turned = self.driver.turn(&mut self.session, until, &mut self.observer);
-        match turned.map_err(Error::Runtime)? {
-            Some(now) => Ok(until.is_some_and(|until| until <= now)),
-            None => Err(Trouble::Failure(Failure::Stopped).into()),
+        if self.over {
+            return Err(Trouble::Failure(Failure::Stopped).into());
         }
+        let turned = self.driver.turn(&mut self.session, until, &mut self.observer);
+        let now = turned.map_err(Error::Runtime)?;
+        self.over = now.is_none();
+        Ok(until.zip(now).is_some_and(|(until, now)| until <= now))
     }
 
     /// Takes in what nobody waits for just now.
@@ -404,11 +409,9 @@ impl<D: Drive> Client<D> {
     pub fn close(mut self) -> Result<(), Error<D::Error>> {
         self.session.at(self.driver.now());
         self.session.end(&Trouble::Failure(Failure::Stopped));
-        loop {
-            let turned = self.driver.turn(&mut self.session, None, &mut self.observer);
-            if turned.map_err(Error::Runtime)?.is_none() {
-                return Ok(());
-            }
+        while !self.over {
+            self.turn(None)?;
         }
+        Ok(())
     }
 }

@@ -219,7 +219,7 @@ impl Http {
                 }
                 None
             }
-            Task::Post => {
+            Task::Post | Task::Initialized => {
                 if job.status >= 300 {
                     if job.status == 404 && self.session.is_some() {
                         core.lose_session(None);
@@ -228,6 +228,9 @@ impl Http {
                         let why = alloc::format!("{}: a message was lost: {failure}", core.name);
                         wires.output.tell(crate::event::Event::Warning(why));
                     }
+                }
+                if job.task == Task::Initialized {
+                    self.release(core, wires);
                 }
                 None
             }

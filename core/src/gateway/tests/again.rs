@@ -102,6 +102,34 @@ fn redirects_are_followed_within_the_server() {
 }
 
 #[test]
+fn lif_04_nothing_overtakes_the_end_of_the_handshake() {
+    for answered in [true, false] {
+        let mut world = World::web();
+        let (host, server) = web_session(&mut world, "Mcp-Session-Id: abc\r\n");
+        world.say(host, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        world.say(host, LIST);
+        world.say(host, &LIST.replace('5', "6"));
+        world.say(
+            host,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}"#,
+        );
+        let sent = world.lines.remove(&server).unwrap();
+        assert!(sent.last().unwrap().contains("notifications/initialized"));
+        assert_eq!(world.spawned.len(), 1);
+        if answered {
+            respond(&mut world, server, "202 Accepted", "");
+        } else {
+            assert!(pass(&mut world) <= Duration::from_secs(5));
+        }
+        let first: Vec<&String> =
+            world.lines.values().filter(|lines| !lines.is_empty()).map(|lines| &lines[0]).collect();
+        assert!(first.iter().any(|line| line.starts_with("GET /mcp")), "{first:?}");
+        let all: Vec<&String> = world.lines.values().flatten().collect();
+        assert_eq!(all.iter().filter(|line| line.contains("tools/list")).count(), 1, "{all:?}");
+    }
+}
+
+#[test]
 fn a_busy_server_is_asked_when_it_wants_to_be() {
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
         let mut world = World::web();
