@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::expand::{Lookup, expand};
 use crate::tls;
-use crate::upstream::{Upstream, url};
+use crate::upstream::{self, Upstream};
 
 /// What a file says.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl Reader<'_> {
         at: &str,
     ) -> Result<Place, String> {
         let address = self.text(address, &format!("{at}.url"))?;
-        let url = url(&address).map_err(|why| format!("{at}.url: {why}"))?;
+        let of_url = format!("{at}.url");
         let at = format!("{at}.headers");
         let fields = self.pairs(server.get("headers"), &at)?;
         for (name, value) in &fields {
@@ -204,7 +204,7 @@ impl Reader<'_> {
                 return Err(format!("{at}.{name} has a line break or another control character"));
             }
         }
-        Ok(Place::Url { url, fields })
+        upstream::at(&address, fields).map_err(|why| format!("{of_url}: {why}"))
     }
 
     fn tls(&mut self, value: Option<&Value>, at: &str) -> Result<tls::Options, String> {

@@ -114,7 +114,7 @@ fn parse(text: &str) -> Result<Address, String> {
 }
 
 /// IPv6 addresses stand in brackets.
-fn host_and_port(text: &str) -> Option<(String, u16)> {
+pub(crate) fn host_and_port(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.rsplit_once(':')?;
     let port = port.parse().ok().filter(|_| port.bytes().all(|byte| byte.is_ascii_digit()))?;
     let host = match host.strip_prefix('[') {

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use mcpx_core::client::Place;
 use mcpx_core::client::probe::Protocol;
-use mcpx_core::driver::Command;
+use mcpx_core::driver::{Command, Target};
 use mcpx_core::gateway;
 use mcpx_core::wire::http1::Url;
 
 use crate::args::Source;
 use crate::config;
 use crate::error::Error;
+use crate::listen::host_and_port;
 use crate::{report, tls};
 
 /// A server, and what to call it in messages.
@@ -68,9 +69,12 @@ fn named(source: &Source) -> Result<Upstream, Error> {
     match source {
         Source::Demo => demo(),
         Source::Url(address) => {
-            let url = url(address).map_err(|why| Error::usage(format!("--url: {why}")))?;
-            let name = url.authority().to_string();
-            let place = Place::Url { url, fields: Vec::new() };
+            let place =
+                at(address, Vec::new()).map_err(|why| Error::usage(format!("--url: {why}")))?;
+            let name = match &place {
+                Place::Url { url, .. } => url.authority().to_string(),
+                _ => address.clone(),
+            };
             Ok(Upstream::new(name, place))
         }
         Source::Config(path) => {
@@ -101,10 +105,25 @@ fn demo() -> Result<Upstream, Error> {
     Ok(Upstream::new(name, place))
 }
 
-/// Reads an address. The message about a wrong one does not show it: it may
-/// hold a key.
-pub(crate) fn url(address: &str) -> Result<Url, String> {
-    Url::parse(address).map_err(|error| format!("{error}: write https://HOST/PATH"))
+/// Where a server is that listens: at a URL, which is sent `fields`, or at a socket.
+/// The message about a wrong address does not show it: it may hold a key.
+pub(crate) fn at(address: &str, fields: Vec<(String, String)>) -> Result<Place, String> {
+    let Some(socket) = address.strip_prefix("ndjson+") else {
+        let url =
+            Url::parse(address).map_err(|error| format!("{error}: write https://HOST/PATH"))?;
+        return Ok(Place::Url { url, fields });
+    };
+    if !fields.is_empty() {
+        return Err("it is a socket, where there are no header fields".into());
+    }
+    let tcp = socket.strip_prefix("tcp:").and_then(host_and_port);
+    let unix = socket.strip_prefix("unix:").filter(|path| !path.is_empty());
+    let target = match (tcp, unix) {
+        (Some((host, port)), _) => Target::Tcp { host, port },
+        (None, Some(path)) => Target::Unix { path: path.into() },
+        (None, None) => return Err("write ndjson+tcp:HOST:PORT or ndjson+unix:PATH".into()),
+    };
+    Ok(Place::Socket(target))
 }
 
 fn base_name(program: &str) -> String {

@@ -371,6 +371,29 @@ fn serving_goes_on_when_its_server_ends() {
     assert!(err.contains("code 9"), "{err}");
 }
 
+#[test]
+fn servers_behind_sockets_are_reached() {
+    let folder = Folder::new("sockets");
+    let path = folder.path("s");
+    let unix = format!("ndjson+unix:{path}");
+    let args = ["--demo", "--listen", &unix, "--listen", "ndjson+tcp:127.0.0.1:0"];
+    let daemon = Daemon::start(&args, 2);
+    for place in daemon.places.clone() {
+        for runtime in ["mio", "blocking"] {
+            let args = ["call", "add", r#"{"a":1,"b":2}"#, "--runtime", runtime, "--url", &place];
+            let done = run(&args, "");
+            assert_eq!((done.code, done.err.as_str()), (0, ""), "{place}");
+            assert!(done.out.contains("{\"sum\":3}"), "{}", done.out);
+            let done = run(&["serve", "--url", &place], &format!("{INITIALIZE}\n"));
+            assert_eq!((done.code, done.err.as_str()), (0, ""), "{place}");
+            assert!(done.out.contains("\"id\":\"i\",\"result\""), "{}", done.out);
+        }
+    }
+    drop(daemon);
+    assert_fails(&run(&["ls", "--url", &unix], ""), 1, &path);
+    assert_fails(&run(&["ls", "--url", "ndjson+http://a"], ""), 2, "ndjson+tcp:HOST:PORT");
+}
+
 /// A server that ignores the end of its standard input.
 #[cfg(target_os = "linux")]
 #[test]

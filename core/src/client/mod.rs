@@ -1,7 +1,7 @@
 //! The client floor: our side towards servers.
 //!
 //! An [`Upstream`] is one server: a child process on its standard input and
-//! output, or a Streamable HTTP URL. It gives requests ids of our own, writes
+//! output, a socket, or a Streamable HTTP URL. It gives requests ids of our own, writes
 //! what the transport requires (headers, session id, protocol version), and
 //! gives back [`Event`]s. It knows how a revision travels, not what a gateway
 //! does with it.
@@ -11,7 +11,7 @@
 //! | `upstream` | one server, whatever carries it |
 //! | `wires` | the connections of all upstreams |
 //! | [`probe`] | which era a server is of |
-//! | `process` | a child process: start, lines, diagnosis, end |
+//! | `pipe` | a child process, or a socket: start, lines, diagnosis, end |
 //! | `http` | a URL: requests, the session, connections and their ends |
 //! | `again` | requests that go out again |
 //! | `response` | what comes back from a URL |
@@ -28,8 +28,8 @@ mod legacy_sse;
 mod limits;
 pub mod oneshot;
 mod peer;
+mod pipe;
 pub mod probe;
-mod process;
 mod response;
 pub(crate) mod schemas;
 pub mod session;

@@ -108,10 +108,10 @@ pub fn judge(message: &Message<'_>) -> Verdict {
 }
 
 /// What it says that no answer came, if anything.
-pub fn judge_failure(failure: &Failure, process: bool) -> Option<Verdict> {
+pub fn judge_failure(failure: &Failure, pipe: bool) -> Option<Verdict> {
     match failure {
         // Some servers quit on any request before `initialize`.
-        Failure::Exited(..) | Failure::Gone if process => Some(Verdict::Legacy),
+        Failure::Exited(..) | Failure::Gone | Failure::Broken if pipe => Some(Verdict::Legacy),
         Failure::Status(400 | 404 | 405) => Some(Verdict::Legacy),
         // A locked door or a broken server says nothing about revisions.
         _ => None,

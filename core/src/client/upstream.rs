@@ -7,9 +7,9 @@ use core::fmt;
 
 use super::http::Http;
 use super::limits::Limits;
-use super::process::Process;
+use super::pipe::{Pipe, Start};
 use super::wires::Wires;
-use crate::driver::{CloseReason, Command, ConnId, ExitStatus};
+use crate::driver::{CloseReason, Command, ConnId, ExitStatus, Target};
 use crate::event;
 use crate::jsonrpc::{self, Batch, Envelope, Incoming, Kind, Message};
 use crate::protocol::method;
@@ -31,6 +31,8 @@ pub struct RequestId(pub u64);
 pub enum Place {
     /// A program to start; it speaks on its standard input and output.
     Process(Command),
+    /// A socket on which it speaks in lines, as a process does.
+    Socket(Target),
     /// A Streamable HTTP endpoint, with fields to send along.
     Url {
         /// The endpoint.
@@ -114,6 +116,13 @@ pub enum Failure {
     Stopped,
 }
 
+impl Place {
+    /// Whether it is reached by HTTP.
+    pub fn is_url(&self) -> bool {
+        matches!(self, Self::Url { .. })
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -133,15 +142,15 @@ impl fmt::Display for Failure {
             }
             Self::Gone => f.write_str("its process has ended"),
             Self::NotConnected(CloseReason::Refused) => {
-                f.write_str("nobody listens at its URL: is it running?")
+                f.write_str("nobody listens at its address: is it running?")
             }
             Self::NotConnected(CloseReason::Unresolved) => {
-                f.write_str("the host name in its URL has no address")
+                f.write_str("its host name has no address")
             }
             Self::NotConnected(CloseReason::Untrusted) => {
                 f.write_str("its certificate is not trusted")
             }
-            Self::NotConnected(_) => f.write_str("its URL cannot be reached"),
+            Self::NotConnected(_) => f.write_str("it cannot be reached"),
             Self::Broken => f.write_str("the connection broke before the answer came"),
             Self::NotMcp(what) => write!(f, "it does not answer as an MCP server: {what}"),
             Self::Status(status) => {
@@ -199,7 +208,7 @@ const NOISES: u32 = 20;
 
 #[derive(Debug)]
 enum Carrier {
-    Process(Process),
+    Pipe(Pipe),
     Http(Http),
 }
 
@@ -319,7 +328,10 @@ impl Upstream {
             noises: 0,
         };
         let carrier = match place {
-            Place::Process(command) => Carrier::Process(Process::new(command, &core.limits)),
+            Place::Process(command) => {
+                Carrier::Pipe(Pipe::new(Start::Spawn(command), &core.limits))
+            }
+            Place::Socket(target) => Carrier::Pipe(Pipe::new(Start::Connect(target), &core.limits)),
             Place::Url { url, fields } => Carrier::Http(Http::new(url, fields)),
         };
         Self { core, carrier }
@@ -366,7 +378,7 @@ impl Upstream {
         let id = alloc::format!("{}", request.0);
         let envelope = Envelope::Request { id: &id, method, params };
         match &mut self.carrier {
-            Carrier::Process(process) => process.send(&mut self.core, wires, &envelope),
+            Carrier::Pipe(pipe) => pipe.send(&mut self.core, wires, &envelope),
             Carrier::Http(http) => {
                 http.request(&mut self.core, wires, request, method, &envelope, fields);
             }
@@ -387,7 +399,7 @@ impl Upstream {
 
     fn post(&mut self, wires: &mut Wires, method: &str, envelope: &Envelope<'_>) {
         match &mut self.carrier {
-            Carrier::Process(process) => process.send(&mut self.core, wires, envelope),
+            Carrier::Pipe(pipe) => pipe.send(&mut self.core, wires, envelope),
             Carrier::Http(http) => http.post(&mut self.core, wires, method, envelope),
         }
     }
@@ -430,7 +442,7 @@ impl Upstream {
         input: &mut &'a [u8],
     ) -> Option<Event<'a>> {
         match &mut self.carrier {
-            Carrier::Process(process) => process.receive(&mut self.core, wires, input),
+            Carrier::Pipe(pipe) => pipe.receive(&mut self.core, wires, input),
             Carrier::Http(http) => http.receive(&mut self.core, wires, conn, input),
         }
     }
@@ -453,14 +465,14 @@ impl Upstream {
         wires.output.open(conn);
         match &mut self.carrier {
             Carrier::Http(http) => http.connected(conn),
-            Carrier::Process(process) => process.connected(),
+            Carrier::Pipe(pipe) => pipe.connected(),
         }
     }
 
     /// The server will send no more on this connection.
     pub fn finished(&mut self, wires: &mut Wires, conn: ConnId) {
         match &mut self.carrier {
-            Carrier::Process(process) => process.finished(&mut self.core, wires),
+            Carrier::Pipe(pipe) => pipe.finished(&mut self.core, wires),
             Carrier::Http(http) => http.finished(&mut self.core, wires, conn),
         }
     }
@@ -468,22 +480,22 @@ impl Upstream {
     /// The connection is gone, or never came to be.
     pub fn closed(&mut self, wires: &mut Wires, conn: ConnId, why: CloseReason) {
         match &mut self.carrier {
-            Carrier::Process(process) => process.closed(&mut self.core, wires, conn, why),
+            Carrier::Pipe(pipe) => pipe.closed(&mut self.core, wires, conn, why),
             Carrier::Http(http) => http.closed(&mut self.core, wires, conn, why),
         }
     }
 
     /// The process wrote to its standard error.
     pub fn stderr(&mut self, wires: &mut Wires, bytes: &[u8]) {
-        if let Carrier::Process(process) = &mut self.carrier {
-            process.stderr(&self.core, wires, bytes);
+        if let Carrier::Pipe(pipe) = &mut self.carrier {
+            pipe.stderr(&self.core, wires, bytes);
         }
     }
 
     /// The process has ended.
     pub fn exited(&mut self, wires: &mut Wires, conn: ConnId, status: ExitStatus) {
-        if let Carrier::Process(process) = &mut self.carrier {
-            process.exited(&mut self.core, wires, conn, status);
+        if let Carrier::Pipe(pipe) = &mut self.carrier {
+            pipe.exited(&mut self.core, wires, conn, status);
         }
     }
 
@@ -493,7 +505,7 @@ impl Upstream {
     pub fn stop(&mut self, wires: &mut Wires) {
         self.core.end(Failure::Stopped);
         match &mut self.carrier {
-            Carrier::Process(process) => process.stop(&self.core, wires),
+            Carrier::Pipe(pipe) => pipe.stop(&self.core, wires),
             Carrier::Http(http) => http.stop(&mut self.core, wires),
         }
     }
@@ -502,7 +514,7 @@ impl Upstream {
     pub fn kill(&mut self, wires: &mut Wires) {
         self.core.end(Failure::Stopped);
         match &mut self.carrier {
-            Carrier::Process(process) => process.kill(wires),
+            Carrier::Pipe(pipe) => pipe.kill(wires),
             Carrier::Http(http) => http.close_all(wires),
         }
     }
@@ -520,7 +532,7 @@ impl Upstream {
     /// Whether nothing of it is left: no process, no connection.
     pub fn is_gone(&self) -> bool {
         match &self.carrier {
-            Carrier::Process(process) => process.is_gone(),
+            Carrier::Pipe(pipe) => pipe.is_gone(),
             Carrier::Http(http) => http.is_gone(),
         }
     }
@@ -528,7 +540,7 @@ impl Upstream {
     /// When [`tick`](Self::tick) is due.
     pub fn deadline(&self) -> Option<Instant> {
         match &self.carrier {
-            Carrier::Process(process) => process.deadline(),
+            Carrier::Pipe(pipe) => pipe.deadline(),
             Carrier::Http(http) => http.deadline(),
         }
     }
@@ -536,7 +548,7 @@ impl Upstream {
     /// Does what is due.
     pub fn tick(&mut self, wires: &mut Wires) {
         match &mut self.carrier {
-            Carrier::Process(process) => process.tick(&self.core, wires),
+            Carrier::Pipe(pipe) => pipe.tick(&self.core, wires),
             Carrier::Http(http) => http.tick(&mut self.core, wires),
         }
     }

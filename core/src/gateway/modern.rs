@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::machine::{Call, CallKind, Gateway};
 use super::relearn::Relearning;
 use crate::client::schemas::Schemas;
-use crate::client::{Failure, Place, UpstreamId, probe};
+use crate::client::{Failure, UpstreamId, probe};
 use crate::jsonrpc::{Message, code};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
@@ -190,9 +190,9 @@ impl Gateway {
 
     /// The probe was not answered.
     pub(super) fn on_probe_failure(&mut self, id: UpstreamId, failure: &Failure) {
-        let process = matches!(self.config.place, Place::Process(_));
-        match probe::judge_failure(failure, process) {
-            Some(_) if process => self.judge_legacy(id, self.config.limits.legacy_guess),
+        let pipe = !self.config.place.is_url();
+        match probe::judge_failure(failure, pipe) {
+            Some(_) if pipe => self.judge_legacy(id, self.config.limits.legacy_guess),
             Some(_) => self.judge_legacy(id, self.config.limits.legacy_verdict),
             None => {
                 let why = alloc::format!("{}: {failure}", self.config.name);
@@ -207,7 +207,7 @@ impl Gateway {
         if until > self.now {
             return;
         }
-        if matches!(self.config.place, Place::Process(_)) {
+        if !self.config.place.is_url() {
             self.judge_legacy(id, self.config.limits.legacy_guess);
         } else {
             let why = alloc::format!("{}: it does not answer", self.config.name);

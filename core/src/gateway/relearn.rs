@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::machine::{Call, CallKind, Gateway};
-use crate::client::{Place, UpstreamId, probe};
+use crate::client::{UpstreamId, probe};
 use crate::jsonrpc::{Message, code, get, with_member};
 use crate::protocol::method;
 use crate::server::{ExchangeId, Outcome, Request};
@@ -40,8 +40,7 @@ impl Relearning {
 impl Gateway {
     /// A copy of a call that may have to be sent again.
     pub(super) fn spare_call(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
-        let fits = request.message.method() == method::TOOLS_CALL
-            && matches!(self.config.place, Place::Url { .. });
+        let fits = request.message.method() == method::TOOLS_CALL && self.config.place.is_url();
         fits.then(|| Box::new(request.to_owned()))
     }
 

@@ -12,7 +12,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::{String, ToString};
 
 use super::machine::{Call, CallKind, Gateway};
-use crate::client::{Failure, Place, UpstreamId};
+use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
@@ -98,8 +98,7 @@ impl Gateway {
     /// has to be set again.
     pub(super) fn spare(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
         self.lives.known.get(&request.peer?)?;
-        let kept = matches!(self.config.place, Place::Url { .. })
-            || method::needs_session(request.message.method());
+        let kept = self.config.place.is_url() || method::needs_session(request.message.method());
         kept.then(|| Box::new(request.to_owned()))
     }
 
@@ -255,11 +254,11 @@ impl Gateway {
     pub(super) fn lost(&mut self, peer: PeerId, failure: &Failure) -> bool {
         let at_once = self.is_settled(peer) && self.room().is_ok();
         match failure {
-            Failure::Exited(..) if self.has_worked(peer) && !at_once => {
+            Failure::Exited(..) | Failure::Broken if self.has_worked(peer) && !at_once => {
                 self.sessions.remove(&peer);
                 true
             }
-            Failure::Exited(..) | Failure::SessionLost if at_once => {
+            Failure::Exited(..) | Failure::Broken | Failure::SessionLost if at_once => {
                 self.revive(peer);
                 true
             }

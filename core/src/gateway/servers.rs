@@ -6,7 +6,7 @@ use super::machine::{Call, CallKind, Gateway};
 use super::modern::Verdict;
 use super::question::{Question, question};
 use super::{project, rewrite};
-use crate::client::{Event, Failure, Place, RequestId, UpstreamId};
+use crate::client::{Event, Failure, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::{Era, Revision};
@@ -109,7 +109,7 @@ impl Gateway {
     /// those that declare it wrongly: gives the list without them.
     fn learn_tools(&mut self, result: &str) -> Option<String> {
         let (list, dropped) = self.modern.schemas.learn(result)?;
-        if matches!(self.config.place, Place::Process(_)) {
+        if !self.config.place.is_url() {
             return None;
         }
         for tool in dropped {

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use super::machine::{Gateway, Limits};
-use crate::client::{Failure, Place, UpstreamId};
+use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::code;
 use crate::protocol::fault::Fault;
 use crate::time::Instant;
@@ -68,7 +68,7 @@ impl Gateway {
     pub(super) fn count_start(&mut self, id: UpstreamId, failure: &Failure) {
         let worked = self.links.get(&id).is_none_or(|link| link.works);
         let died = matches!(failure, Failure::Exited(..) | Failure::NotStarted(_));
-        if worked || !died || matches!(self.config.place, Place::Url { .. }) {
+        if worked || !died || self.config.place.is_url() {
             return;
         }
         let limits = &self.config.limits;

@@ -120,7 +120,7 @@ impl Visit {
     /// The results of a visit that is over when its process has ended.
     fn end(mut self) -> Vec<Result<Answer, Trouble>> {
         assert!(!self.over);
-        if self.machine.session.is_process() {
+        if self.machine.session.is_pipe() {
             self.exits(0);
         }
         assert!(self.over, "{:?}", self.machine.stage);

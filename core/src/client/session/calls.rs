@@ -190,7 +190,7 @@ impl Session {
             _ => None,
         };
         match learnt {
-            Some((list, _)) if !self.is_process() => list,
+            Some((list, _)) if !self.is_pipe() => list,
             _ => result.into(),
         }
     }

@@ -16,7 +16,7 @@ impl Session {
         let request = self.server.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
         self.probe = Some(request);
         let limits = &self.config.limits;
-        let limit = if self.is_process() { limits.probe } else { limits.handshake };
+        let limit = if self.is_pipe() { limits.probe } else { limits.handshake };
         self.stage = Stage::Probing(self.now + limit);
     }
 
@@ -44,9 +44,9 @@ impl Session {
     }
 
     pub(super) fn on_probe_failure(&mut self, failure: Failure) {
-        match probe::judge_failure(&failure, self.is_process()) {
+        match probe::judge_failure(&failure, self.is_pipe()) {
             Some(_) => {
-                if self.is_process() {
+                if self.is_pipe() {
                     self.start_again();
                 }
                 self.initialize();
@@ -56,7 +56,7 @@ impl Session {
     }
 
     pub(super) fn on_probe_silence(&mut self) {
-        if self.is_process() {
+        if self.is_pipe() {
             self.initialize();
         } else {
             let limit = self.config.limits.handshake;

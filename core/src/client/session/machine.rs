@@ -217,8 +217,8 @@ impl Session {
         self.revision.is_some_and(|revision| revision.era() == Era::Modern)
     }
 
-    pub(in crate::client) fn is_process(&self) -> bool {
-        matches!(self.config.place, Place::Process(_))
+    pub(in crate::client) fn is_pipe(&self) -> bool {
+        !self.config.place.is_url()
     }
 
     /// Ends the session: requests that run fail with `trouble`. The second time, at

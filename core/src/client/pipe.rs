@@ -1,4 +1,5 @@
-//! A server in a child process: its start, its lines, its last words, its end.
+//! A server that is spoken to in lines: a child process, or one behind a socket. Its
+//! start, its lines, its last words, its end.
 
 use alloc::borrow::Cow;
 use alloc::collections::VecDeque;
@@ -12,21 +13,28 @@ use super::limits::Limits;
 use super::upstream::NOISE;
 use super::upstream::{Core, Event, Failure, RequestId};
 use super::wires::Wires;
-use crate::driver::{Action, CloseReason, Command, ConnId, ExitStatus, Signal};
+use crate::driver::{Action, CloseReason, Command, ConnId, ExitStatus, Signal, Target};
 use crate::event;
 use crate::jsonrpc::{self, Envelope, Incoming, Message};
 use crate::time::Instant;
 use crate::wire::ndjson::{Decoder, Line, looks_like_message};
 
 #[derive(Debug)]
-pub(super) struct Process {
-    command: Command,
+pub(super) struct Pipe {
+    start: Start,
     state: State,
     decoder: Decoder,
     /// The line of standard error that is being written.
     words: Vec<u8>,
     last_words: Tail,
     started: bool,
+}
+
+/// How it begins.
+#[derive(Debug)]
+pub(super) enum Start {
+    Spawn(Command),
+    Connect(Target),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,10 +54,10 @@ enum Means {
     Nothing,
 }
 
-impl Process {
-    pub(super) fn new(command: Command, limits: &Limits) -> Self {
+impl Pipe {
+    pub(super) fn new(start: Start, limits: &Limits) -> Self {
         Self {
-            command,
+            start,
             state: State::Idle,
             decoder: Decoder::new(limits.message_bytes),
             words: Vec::new(),
@@ -66,7 +74,10 @@ impl Process {
         let conn = match self.state {
             State::Running(conn) => conn,
             State::Idle => {
-                let conn = wires.spawn(core.id, self.command.clone());
+                let conn = match &self.start {
+                    Start::Spawn(command) => wires.spawn(core.id, command.clone()),
+                    Start::Connect(target) => wires.connect(core.id, target.clone()),
+                };
                 self.state = State::Running(conn);
                 conn
             }
@@ -143,6 +154,9 @@ impl Process {
             }
             Some(Line::TooLong { .. }) | None => {}
         }
+        if self.is_socket() {
+            return self.lose(core, wires, Failure::Broken);
+        }
         // Its exit, with a status, follows at once if it has one.
         if let State::Running(conn) = self.state {
             wires.output.act(Action::Finish(conn));
@@ -160,6 +174,10 @@ impl Process {
     ) {
         if matches!(self.state, State::Idle | State::Gone) {
             return;
+        }
+        if self.is_socket() {
+            let failure = if self.started { Failure::Broken } else { Failure::NotConnected(why) };
+            return self.lose(core, wires, failure);
         }
         if !self.started {
             self.state = State::Gone;
@@ -203,7 +221,27 @@ impl Process {
         }
     }
 
+    fn is_socket(&self) -> bool {
+        matches!(self.start, Start::Connect(_))
+    }
+
+    /// A socket is of no more use.
+    fn lose(&mut self, core: &mut Core, wires: &mut Wires, failure: Failure) {
+        self.drop_socket(wires);
+        core.end(failure);
+    }
+
+    fn drop_socket(&mut self, wires: &mut Wires) {
+        if let State::Running(conn) | State::Stopping(conn, ..) = self.state {
+            wires.close(conn);
+        }
+        self.state = State::Gone;
+    }
+
     pub(super) fn kill(&mut self, wires: &mut Wires) {
+        if self.is_socket() {
+            return self.drop_socket(wires);
+        }
         match self.state {
             State::Running(conn) | State::Stopping(conn, ..) => {
                 wires.output.act(Action::Signal { conn, signal: Signal::Kill });
@@ -228,6 +266,9 @@ impl Process {
         let State::Stopping(conn, means, at) = self.state else { return };
         if at > wires.now {
             return;
+        }
+        if self.is_socket() {
+            return self.drop_socket(wires);
         }
         match means {
             Means::Terminate => {
