@@ -6,10 +6,12 @@
 //! | `sim` | the third runtime, with virtual time and no operating system |
 //! | `real` | the program itself, with sockets and processes |
 //! | `host` | a host of any revision, at any door |
+//! | `odd` | servers with whatever manners a test gives them |
 //! | `scripted` | a server that does what servers should not |
 
 pub mod host;
 pub mod net;
+pub mod odd;
 #[cfg(unix)]
 pub mod real;
 pub mod scripted;

@@ -102,12 +102,31 @@ impl Sim {
             server = Some(node);
         }
         let seed = world.rng().seed();
-        let machine: Box<dyn Program> = if upstream == Upstream::Demo {
-            Box::new(Demo::new(endpoint(doors()), seed))
-        } else {
-            let config = gateway::Config::new("server", place(upstream), endpoint(doors()));
-            Box::new(Gateway::new(config, seed))
+        if let Upstream::Demo = upstream {
+            let demo = Demo::new(endpoint(doors()), seed);
+            return Self::around(world, Box::new(demo), server);
+        }
+        let config = gateway::Config::new("server", place(upstream), endpoint(doors()));
+        Self::around(world, Box::new(Gateway::new(config, seed)), server)
+    }
+
+    /// The world of a seed, with a gateway before a server of the test's: the program
+    /// `server`, or whatever listens at `localhost:9000`.
+    pub fn before(seed: u64, url: bool, settle: impl FnOnce(&mut World)) -> Self {
+        let mut rng = Rng::new(seed);
+        let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
+        let mut world = World::new(rng.number(), weather);
+        settle(&mut world);
+        let place = match url {
+            true => place(Upstream::Url),
+            false => Place::Process(Command { program: "server".into(), ..Command::default() }),
         };
+        let config = gateway::Config::new("server", place, endpoint(doors()));
+        let gateway = Gateway::new(config, world.rng().seed());
+        Self::around(world, Box::new(gateway), None)
+    }
+
+    fn around(mut world: World, machine: Box<dyn Program>, server: Option<NodeId>) -> Self {
         let gateway = world.add(machine);
         for door in [Door::Http, Door::HttpUnix, Door::Lines, Door::LinesUnix] {
             world.listen(&format!("{door:?}"), gateway, listener(door));
