@@ -111,7 +111,7 @@ pub fn judge(message: &Message<'_>) -> Verdict {
 pub fn judge_failure(failure: &Failure, pipe: bool) -> Option<Verdict> {
     match failure {
         // Some servers quit on any request before `initialize`.
-        Failure::Exited(..) | Failure::Gone | Failure::Broken if pipe => Some(Verdict::Legacy),
+        failure if pipe && failure.is_end() => Some(Verdict::Legacy),
         Failure::Status(400 | 404 | 405) => Some(Verdict::Legacy),
         // A locked door or a broken server says nothing about revisions.
         _ => None,

@@ -123,6 +123,13 @@ impl Place {
     }
 }
 
+impl Failure {
+    /// Whether what was spoken to in lines is gone.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Exited(..) | Self::Gone | Self::Broken)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -406,6 +406,25 @@ fn http_answers_that_say_nothing_of_revisions_are_no_verdict() {
 }
 
 #[test]
+fn a_server_that_the_question_stunned_is_started_again() {
+    let mut visit = Visit::process(vec![call()]);
+    visit.sent();
+    visit.handle(5, Input::Tick);
+    assert!(visit.only().contains("\"initialize\""));
+    visit.exits(1);
+    visit.result("initialize", LEGACY);
+    assert_eq!(visit.sent().len(), 2);
+    // It is not the question's fault for ever.
+    let mut visit = Visit::process(vec![call()]);
+    visit.sent();
+    visit.handle(5, Input::Tick);
+    visit.exits(1);
+    visit.exits(1);
+    assert!(visit.over);
+    assert!(matches!(visit.machine.into_results()[..], [Err(Trouble::Failure(_))]));
+}
+
+#[test]
 fn nothing_to_do_is_soon_done() {
     let mut visit = Visit::process(Vec::new());
     visit.result("server/discover", MODERN);

@@ -300,6 +300,11 @@ impl Session {
         match self.stage {
             Stage::Probing(_) if Some(request) == self.probe => self.on_probe_failure(failure),
             Stage::Initializing(..) if Some(request) == self.probe => {}
+            // The question may have been too much for it, though it took its time to end.
+            Stage::Initializing(..) if self.probe.is_some() && failure.is_end() => {
+                self.start_again();
+                self.initialize();
+            }
             Stage::Open => self.on_failed(request, failure),
             Stage::Leaving | Stage::Over => {}
             _ => self.give_up(&Trouble::Failure(failure)),
