@@ -21,7 +21,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use crate::event::Event;
 use crate::time::Instant;
@@ -202,7 +202,8 @@ pub enum Action {
 /// Where to connect to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// A TCP port. Every address of the host is tried, in turn.
+    /// A TCP port. Every address of the host is tried, [in turn](in_turn): the next as
+    /// soon as one fails or takes its time (RFC 8305).
     Tcp {
         /// A name or an address (IPv6 without brackets).
         host: String,
@@ -265,4 +266,35 @@ pub trait Machine {
 
     /// The first `n` of them are written. Actions may follow.
     fn sent(&mut self, now: Instant, conn: ConnId, n: usize);
+}
+
+/// The addresses of a host as a runtime tries them: of both families in turn, in the
+/// system's order otherwise.
+pub fn in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let first = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (one, other): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == first);
+    let mut mixed = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one.into_iter(), other.into_iter());
+    loop {
+        let pair = (one.next(), other.next());
+        mixed.extend(pair.0.into_iter().chain(pair.1));
+        if pair == (None, None) {
+            return mixed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_take_turns() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let all = ["[::1]:1", "[::2]:1", "1.1.1.1:1", "[::3]:1"].map(address);
+        let mixed = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address);
+        assert_eq!(in_turn(all.to_vec()), mixed);
+        assert_eq!(in_turn(Vec::new()), []);
+    }
 }

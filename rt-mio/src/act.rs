@@ -86,12 +86,14 @@ impl Loop {
         self.with(id, |conn| conn.attempt = Some(attempt));
         match to {
             Target::Unix { path } => {
-                self.advance(machine, place, |attempt, registry| attempt.unix(registry, &path));
+                self.advance(machine, place, |attempt, registry, now| {
+                    attempt.unix(registry, now, &path)
+                });
             }
             Target::Tls { .. } => self.lose(machine, place, CloseReason::Failed),
             Target::Tcp { host, port } => match literal(&host, port) {
-                Some(address) => self.advance(machine, place, |attempt, registry| {
-                    attempt.tcp(registry, vec![address])
+                Some(address) => self.advance(machine, place, |attempt, registry, now| {
+                    attempt.tcp(registry, now, vec![address])
                 }),
                 None => {
                     if let Err(error) = self.resolver.look_up(id, host, port) {
@@ -107,12 +109,16 @@ impl Loop {
         &mut self,
         machine: &mut M,
         place: usize,
-        step: impl FnOnce(&mut Attempt, &mio::Registry) -> Progress,
+        step: impl FnOnce(&mut Attempt, &mio::Registry, Instant) -> Progress,
     ) {
         let Some(conn) = self.conns.get(place) else { return };
         let Some(attempt) = &mut conn.attempt else { return };
-        match step(attempt, self.poll.registry()) {
-            Progress::Waiting => {}
+        match step(attempt, self.poll.registry(), self.now) {
+            Progress::Waiting => {
+                if attempt.next_at.is_some() && !self.attempts.contains(&place) {
+                    self.attempts.push(place);
+                }
+            }
             Progress::Failed(why) => self.lose(machine, place, why),
             Progress::Done(socket) => self.connected(machine, place, socket),
         }

@@ -1,4 +1,5 @@
-//! Looking up names and trying addresses, until one answers.
+//! Looking up names and trying addresses, until one answers (RFC 8305: both families
+//! of addresses in turn, the next as soon as one fails or takes its time).
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -6,9 +7,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
-use mcpx_core::driver::{CloseReason, ConnId};
+use mcpx_core::driver::{CloseReason, ConnId, in_turn};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Registry, Token, Waker};
 
@@ -72,11 +74,17 @@ pub(crate) enum Progress {
     Failed(CloseReason),
 }
 
+/// How long an address is tried alone (RFC 8305 section 5).
+const HEAD_START: Duration = Duration::from_millis(250);
+
 /// A connection in the making.
 pub(crate) struct Attempt {
     token: Token,
-    current: Option<Socket>,
+    /// The addresses that are being tried.
+    current: Vec<Socket>,
     rest: IntoIter<SocketAddr>,
+    /// When the next of them joins.
+    pub(crate) next_at: Option<Instant>,
     /// What became of the last address.
     why: CloseReason,
 }
@@ -90,71 +98,92 @@ impl Attempt {
     /// One that has no address yet.
     pub(crate) fn new(token: Token) -> Self {
         let rest = Vec::new().into_iter();
-        Self { token, current: None, rest, why: CloseReason::Unresolved }
+        Self { token, current: Vec::new(), rest, next_at: None, why: CloseReason::Unresolved }
     }
 
-    /// Tries these addresses in turn.
-    pub(crate) fn tcp(&mut self, registry: &Registry, addresses: Vec<SocketAddr>) -> Progress {
-        self.rest = addresses.into_iter();
-        self.next(registry)
+    /// Tries these addresses.
+    pub(crate) fn tcp(
+        &mut self,
+        registry: &Registry,
+        now: Instant,
+        addresses: Vec<SocketAddr>,
+    ) -> Progress {
+        self.rest = in_turn(addresses).into_iter();
+        self.next(registry, now)
     }
 
     /// Tries a Unix socket.
-    pub(crate) fn unix(&mut self, registry: &Registry, path: &str) -> Progress {
+    pub(crate) fn unix(&mut self, registry: &Registry, now: Instant, path: &str) -> Progress {
         let connected = UnixStream::connect(path).and_then(|mut stream| {
             registry.register(&mut stream, self.token, BOTH)?;
             Ok(Socket::Unix(stream))
         });
         match connected {
-            Ok(socket) => self.current = Some(socket),
+            Ok(socket) => self.current.push(socket),
             // A queue that is full: as a TCP host would, it refuses.
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.why = CloseReason::Refused,
             Err(error) => self.why = reason(error.kind()),
         }
-        self.next(registry)
+        self.next(registry, now)
     }
 
-    /// An edge came.
-    pub(crate) fn proceed(&mut self, registry: &Registry) -> Progress {
-        let Some(socket) = self.current.take() else { return Progress::Waiting };
-        let outcome = match &socket {
-            Socket::Tcp(stream) => outcome(stream.take_error(), || stream.peer_addr().map(drop)),
-            Socket::Unix(stream) => outcome(stream.take_error(), || stream.peer_addr().map(drop)),
-        };
-        match outcome {
-            Ok(true) => match socket {
+    /// An edge came, or the time for the next address.
+    pub(crate) fn proceed(&mut self, registry: &Registry, now: Instant) -> Progress {
+        let mut at = 0;
+        while let Some(socket) = self.current.get(at) {
+            let outcome = match socket {
                 Socket::Tcp(stream) => {
-                    // Small messages shall not wait for each other.
-                    let _ = stream.set_nodelay(true);
-                    Progress::Done(stream.into())
+                    outcome(stream.take_error(), || stream.peer_addr().map(drop))
                 }
-                Socket::Unix(stream) => Progress::Done(stream.into()),
-            },
-            Ok(false) => {
-                self.current = Some(socket);
-                Progress::Waiting
-            }
-            Err(why) => {
-                self.why = why;
-                self.next(registry)
+                Socket::Unix(stream) => {
+                    outcome(stream.take_error(), || stream.peer_addr().map(drop))
+                }
+            };
+            match outcome {
+                Ok(false) => at += 1,
+                Ok(true) => {
+                    return Progress::Done(match self.current.swap_remove(at) {
+                        Socket::Tcp(stream) => {
+                            // Small messages shall not wait for each other.
+                            let _ = stream.set_nodelay(true);
+                            stream.into()
+                        }
+                        Socket::Unix(stream) => stream.into(),
+                    });
+                }
+                Err(why) => {
+                    self.why = why;
+                    self.current.remove(at);
+                    self.next_at = Some(now);
+                }
             }
         }
+        if self.next_at.is_some_and(|at| at > now) && !self.current.is_empty() {
+            return Progress::Waiting;
+        }
+        self.next(registry, now)
     }
 
-    /// Goes on with the next address if none is being tried.
-    fn next(&mut self, registry: &Registry) -> Progress {
-        while self.current.is_none() {
-            let Some(address) = self.rest.next() else { return Progress::Failed(self.why) };
+    /// Starts with the next address.
+    fn next(&mut self, registry: &Registry, now: Instant) -> Progress {
+        self.next_at = None;
+        for address in self.rest.by_ref() {
             let started = TcpStream::connect(address).and_then(|mut stream| {
                 registry.register(&mut stream, self.token, BOTH)?;
                 Ok(Socket::Tcp(stream))
             });
             match started {
-                Ok(socket) => self.current = Some(socket),
+                Ok(socket) => {
+                    self.current.push(socket);
+                    break;
+                }
                 Err(error) => self.why = reason(error.kind()),
             }
         }
-        Progress::Waiting
+        if self.rest.len() > 0 {
+            self.next_at = Some(now + HEAD_START);
+        }
+        if self.current.is_empty() { Progress::Failed(self.why) } else { Progress::Waiting }
     }
 }
 
@@ -170,5 +199,35 @@ fn outcome(
             Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
             Err(error) => Err(reason(error.kind())),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first address is one of nobody (RFC 5737): it is silent, or unreachable.
+    #[test]
+    fn an_address_that_leads_nowhere_is_not_waited_for() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = listener.local_addr().unwrap();
+        let nowhere = SocketAddr::from(([192, 0, 2, 1], 9));
+        let mut poll = mio::Poll::new().unwrap();
+        let mut events = mio::Events::with_capacity(8);
+        let mut attempt = Attempt::new(Token(1));
+        let mut progress = attempt.tcp(poll.registry(), Instant::now(), vec![nowhere, there]);
+        let socket = loop {
+            match progress {
+                Progress::Done(socket) => break socket,
+                Progress::Failed(why) => panic!("{why:?}"),
+                Progress::Waiting => {
+                    let until = attempt.next_at.map(|at| at - Instant::now().min(at));
+                    poll.poll(&mut events, until).unwrap();
+                    progress = attempt.proceed(poll.registry(), Instant::now());
+                }
+            }
+        };
+        let stream = std::net::TcpStream::from(socket);
+        assert_eq!(stream.peer_addr().unwrap(), there);
     }
 }

@@ -91,6 +91,11 @@ impl Table {
         self.places.get_mut(place)?.as_mut()
     }
 
+    /// The connection in the making at a place.
+    pub(crate) fn attempt(&self, place: usize) -> Option<&Attempt> {
+        self.places.get(place)?.as_ref()?.attempt.as_ref()
+    }
+
     /// The process at a place.
     pub(crate) fn process(&self, place: usize) -> Option<&Process> {
         self.places.get(place)?.as_ref()?.process.as_ref()

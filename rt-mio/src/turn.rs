@@ -70,6 +70,8 @@ pub(crate) struct Loop {
     pub(crate) writable: Vec<usize>,
     /// Places of processes whose end was seen and is not yet reported.
     ending: Vec<usize>,
+    /// Places of connections in the making that have more addresses to try.
+    pub(crate) attempts: Vec<usize>,
     buffer: Box<[u8]>,
 }
 
@@ -106,6 +108,7 @@ impl Loop {
             spare: Vec::new(),
             writable: Vec::new(),
             ending: Vec::new(),
+            attempts: Vec::new(),
             buffer: vec![0; READ].into_boxed_slice(),
         })
     }
@@ -166,7 +169,11 @@ impl Loop {
         let graces = self.ending.iter().filter_map(|place| self.conns.process(*place)?.grace);
         // A grace that is over says nothing: the machine has paused the output.
         let graces = graces.filter(|until| *until > self.now);
-        let until = rests.chain(graces).map(|until| until.saturating_duration_since(self.now));
+        let attempts = self.attempts.iter().filter_map(|place| self.conns.attempt(*place)?.next_at);
+        let until = rests
+            .chain(graces)
+            .chain(attempts)
+            .map(|until| until.saturating_duration_since(self.now));
         deadline.into_iter().chain(until).min()
     }
 
@@ -237,9 +244,12 @@ impl Loop {
             // Unless the machine has closed it meanwhile.
             if let Some(place) = self.conns.find(id) {
                 let found = found.unwrap_or_default();
-                self.advance(machine, place, |attempt, registry| attempt.tcp(registry, found));
+                self.advance(machine, place, |attempt, registry, now| {
+                    attempt.tcp(registry, now, found)
+                });
             }
         }
+        self.try_next_addresses(machine);
         self.accept(machine);
         let spare = mem::take(&mut self.spare);
         let mut places = mem::replace(&mut self.readable, spare);
@@ -253,6 +263,17 @@ impl Loop {
         self.report_ends(machine);
         if machine.deadline().is_some_and(|at| at <= self.moment()) {
             machine.handle(self.moment(), Input::Tick);
+        }
+    }
+
+    /// Takes the next address of those attempts whose last one takes its time.
+    fn try_next_addresses<M: Machine>(&mut self, machine: &mut M) {
+        for place in mem::take(&mut self.attempts) {
+            match self.conns.attempt(place).and_then(|attempt| attempt.next_at) {
+                Some(at) if at <= self.now => self.advance(machine, place, Attempt::proceed),
+                Some(_) => self.attempts.push(place),
+                None => {}
+            }
         }
     }
 
