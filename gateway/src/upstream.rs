@@ -53,7 +53,9 @@ impl Upstream {
                 tls::Settings::new(url.host(), url.port(), &self.tls, variable)
                     .map_err(|why| Error::usage(format!("{}: {why}", self.name)))
             }
-            _ => Ok(tls::Settings::default()),
+            Place::Url { .. } => tls::Settings::plain(|name| std::env::var(name).ok())
+                .map_err(|why| Error::usage(format!("{}: {why}", self.name))),
+            Place::Process(_) | Place::Socket(_) => Ok(tls::Settings::default()),
         }
     }
 }

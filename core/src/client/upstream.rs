@@ -124,6 +124,18 @@ impl Place {
 }
 
 impl Failure {
+    /// Whether it may be over soon: what was asked is worth asking again then.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::Exited(..)
+                | Self::Gone
+                | Self::Broken
+                | Self::NotConnected(_)
+                | Self::Status(500..)
+        )
+    }
+
     /// Whether what was spoken to in lines is gone.
     pub(super) fn is_end(&self) -> bool {
         matches!(self, Self::Exited(..) | Self::Gone | Self::Broken)

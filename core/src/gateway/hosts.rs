@@ -88,7 +88,10 @@ impl Gateway {
 
     /// Sends a modern request of a host to the server.
     pub(super) fn relay_modern(&mut self, id: UpstreamId, request: Request<'_>) {
-        let spare = self.spare_call(&request);
+        let spare = match request.message.method() {
+            method::LISTEN => Some(Box::new(request.to_owned())),
+            _ => self.spare_call(&request),
+        };
         self.send_modern(id, request, spare);
     }
 

@@ -104,6 +104,9 @@ pub struct Limits {
     pub give_up: u32,
     /// The pause then. Default 10 minutes.
     pub give_up_pause: Duration,
+    /// How often in a row a subscription is taken up again in vain, after pauses of 1 s
+    /// to 32 s, before its host is told. Default 10.
+    pub relistens: u32,
     /// Requests that wait for that verdict, or for that handshake; more are
     /// refused. Default 256.
     pub waiting: usize,
@@ -125,6 +128,7 @@ impl Default for Limits {
             revive_pause: Duration::from_secs(1),
             subscriptions: 1024,
             servers: 1024,
+            relistens: 10,
             start_tries: 3,
             start_pause: Duration::from_secs(60),
             give_up: 10,
@@ -420,6 +424,7 @@ impl Gateway {
         self.check_shared();
         self.check_revivals();
         self.check_relearning();
+        self.check_relistening();
     }
 
     fn at_upstream(&mut self, conn: ConnId, act: impl FnOnce(&mut Upstream, &mut Wires)) {

@@ -13,6 +13,7 @@
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
 //! | `relearn` | calls whose header fields no longer fit the server's tools |
+//! | `relisten` | subscriptions whose stream breaks |
 //! | `revive` | sessions that the server has forgotten, or died with |
 //! | `starts` | when the server's process is started |
 //! | `project` | from a newer legacy revision to an older one |
@@ -28,6 +29,7 @@ mod pressure;
 mod project;
 mod question;
 mod relearn;
+mod relisten;
 mod revive;
 mod rewrite;
 mod servers;

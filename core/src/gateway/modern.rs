@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::relearn::Relearning;
+use super::relisten::Relistening;
 use crate::client::schemas::Schemas;
 use crate::client::{Failure, UpstreamId, probe};
 use crate::jsonrpc::{Message, code};
@@ -28,6 +29,7 @@ pub(super) struct Modern {
     eager: bool,
     pub(super) schemas: Schemas,
     pub(super) relearning: Option<Relearning>,
+    pub(super) relistening: Relistening,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,11 +58,13 @@ impl Modern {
         self.verdict = Verdict::Unknown;
         self.waiting.clear();
         self.relearning = None;
+        self.relistening.forget_all();
     }
 
     /// A request that waited is no longer wanted.
     pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
         self.waiting.retain(|request| request.exchange != exchange);
+        self.relistening.forget(exchange);
         if let Some(relearning) = &mut self.relearning {
             relearning.forget_waiting(exchange);
         }
@@ -71,7 +75,8 @@ impl Modern {
             Verdict::Asked { until, .. } => Some(until),
             _ => None,
         };
-        asked.into_iter().chain(self.relearning.as_ref().map(Relearning::deadline)).min()
+        let relearning = self.relearning.as_ref().map(Relearning::deadline);
+        asked.into_iter().chain(relearning).chain(self.relistening.deadline()).min()
     }
 }
 

@@ -81,6 +81,7 @@ impl Gateway {
                 self.endpoint.respond(exchange, Outcome::Result(result));
             }
             (CallKind::Listen { exchange }, Some(result)) => {
+                self.modern.relistening.forget(exchange);
                 let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
                 let result = rewrite::modern_result(&meta::with(
                     Some(result),
@@ -94,6 +95,7 @@ impl Gateway {
                 | CallKind::Listen { exchange },
                 None,
             ) => {
+                self.modern.relistening.forget(exchange);
                 let error = message.error().unwrap_or("{}");
                 if let Some(request) = call.spare.filter(|_| modern)
                     && self.relearn(id, *request, error)
@@ -150,11 +152,18 @@ impl Gateway {
 
     fn on_failure(&mut self, id: UpstreamId, request: RequestId, failure: &Failure) {
         let Some(mut call) = self.take_call(id, request) else { return };
-        if let Some(request) = call.spare.take()
-            && *failure == Failure::SessionLost
+        if *failure == Failure::SessionLost
+            && let Some(request) = call.spare.take()
             && self.send_again(id, *request)
         {
             return;
+        }
+        if let CallKind::Listen { exchange } = call.kind
+            && failure.is_passing()
+            && self.modern.relistening.knows(exchange)
+            && let Some(request) = call.spare.take()
+        {
+            return self.relisten_later(request, failure);
         }
         let Some(exchange) = call.kind.exchange() else {
             return match call.kind {
@@ -375,6 +384,9 @@ impl Gateway {
             let call = number.and_then(|n| link.calls.get(&RequestId(n)));
             let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
             let exchange = *exchange;
+            if method == method::ACKNOWLEDGED && self.is_relistened(exchange, params) {
+                return;
+            }
             let theirs = String::from(self.endpoint.id_of(exchange).unwrap_or("null"));
             let params = meta::with(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
             self.endpoint.notify(Route::Exchange(exchange), method, Some(&params));

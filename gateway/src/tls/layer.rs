@@ -6,6 +6,7 @@ use mcpx_core::driver::{Action, CloseReason, ConnId, Input, Machine, Target};
 use mcpx_core::event::Event;
 use mcpx_core::time::Instant;
 
+use super::plain::Plain;
 use super::session::{Broken, Session};
 use super::settings::Settings;
 
@@ -15,14 +16,17 @@ pub(crate) struct Secure<'m, M> {
     pub(super) machine: &'m mut M,
     settings: Settings,
     sessions: BTreeMap<ConnId, Session>,
+    /// Those in the clear that a proxy has still to let through.
+    plain: BTreeMap<ConnId, Plain>,
     pub(super) actions: VecDeque<Action>,
     now: Instant,
 }
 
 impl<'m, M: Machine> Secure<'m, M> {
     pub(crate) fn new(machine: &'m mut M, settings: Settings) -> Self {
-        let (sessions, actions) = (BTreeMap::new(), VecDeque::new());
-        Self { machine, settings, sessions, actions, now: Instant::START }
+        let (sessions, plain) = (BTreeMap::new(), BTreeMap::new());
+        let actions = VecDeque::new();
+        Self { machine, settings, sessions, plain, actions, now: Instant::START }
     }
 
     /// The connection that is needed for one by TLS.
@@ -36,6 +40,45 @@ impl<'m, M: Machine> Secure<'m, M> {
                 self.actions.push_back(warning(&host, port, &why));
                 self.machine.handle(self.now, Input::Closed { conn, why: CloseReason::Failed });
                 None
+            }
+        }
+    }
+
+    /// The connection that is needed for one in the clear, if there is a proxy.
+    fn detour(&mut self, conn: ConnId, host: String, port: u16) -> Action {
+        let to = match self.settings.proxy(&host) {
+            Some(proxy) => {
+                let to = proxy.target();
+                self.plain.insert(conn, Plain::new(proxy, host, port));
+                to
+            }
+            None => Target::Tcp { host, port },
+        };
+        Action::Connect { conn, to }
+    }
+
+    /// Bytes of a proxy, or its silence.
+    fn received_of_proxy(&mut self, conn: ConnId, bytes: Option<&[u8]>) {
+        let Some(plain) = self.plain.get_mut(&conn) else { return };
+        let mut rest = bytes.unwrap_or_default();
+        let through = match bytes {
+            Some(_) => plain.receive(&mut rest),
+            None => Err("the proxy hung up".to_owned()),
+        };
+        match through {
+            Ok(false) => {}
+            Ok(true) => {
+                self.plain.remove(&conn);
+                self.machine.handle(self.now, Input::Connected { conn });
+                if !rest.is_empty() {
+                    self.machine.handle(self.now, Input::Received { conn, bytes: rest });
+                }
+            }
+            Err(why) => {
+                self.actions.push_back(warning(&plain.host, plain.port, &why));
+                self.plain.remove(&conn);
+                self.actions.push_back(Action::Close(conn));
+                self.machine.handle(self.now, Input::Closed { conn, why: CloseReason::Failed });
             }
         }
     }
@@ -115,13 +158,27 @@ impl<M: Machine> Machine for Secure<'_, M> {
                 self.received(conn, bytes);
             }
             Input::Finished { conn } if self.sessions.contains_key(&conn) => self.finished(conn),
+            Input::Connected { conn } if self.plain.contains_key(&conn) => {
+                if let Some(plain) = self.plain.get_mut(&conn) {
+                    plain.start();
+                }
+                self.actions.push_back(Action::Flush(conn));
+            }
+            Input::Received { conn, bytes } if self.plain.contains_key(&conn) => {
+                self.received_of_proxy(conn, Some(bytes));
+            }
+            Input::Finished { conn } if self.plain.contains_key(&conn) => {
+                self.received_of_proxy(conn, None);
+            }
             input => {
-                if let Input::Closed { conn, .. } = input
-                    && let Some(session) = self.sessions.remove(&conn)
-                    && session.is_in_tunnel()
-                {
-                    let text = "the proxy cannot be reached: check HTTPS_PROXY";
-                    self.actions.push_back(warning(&session.host, session.port, text));
+                if let Input::Closed { conn, .. } = input {
+                    let session = self.sessions.remove(&conn).filter(Session::is_in_tunnel);
+                    let session = session.map(|session| (session.host, session.port));
+                    let plain = self.plain.remove(&conn).map(|plain| (plain.host, plain.port));
+                    if let Some((host, port)) = session.or(plain) {
+                        let text = "the proxy cannot be reached: check HTTPS_PROXY and HTTP_PROXY";
+                        self.actions.push_back(warning(&host, port, text));
+                    }
                 }
                 self.machine.handle(now, input);
             }
@@ -139,6 +196,9 @@ impl<M: Machine> Machine for Secure<'_, M> {
                         return Some(action);
                     }
                 }
+                Action::Connect { conn, to: Target::Tcp { host, port } } => {
+                    return Some(self.detour(conn, host, port));
+                }
                 Action::Flush(conn) if self.sessions.contains_key(&conn) => self.go_on(conn),
                 Action::Finish(conn) if self.sessions.contains_key(&conn) => {
                     if let Some(session) = self.sessions.get_mut(&conn) {
@@ -149,6 +209,7 @@ impl<M: Machine> Machine for Secure<'_, M> {
                 action => {
                     if let Action::Close(conn) = action {
                         self.sessions.remove(&conn);
+                        self.plain.remove(&conn);
                     }
                     return Some(action);
                 }
@@ -161,14 +222,18 @@ impl<M: Machine> Machine for Secure<'_, M> {
     }
 
     fn outgoing(&self, conn: ConnId) -> &[u8] {
-        match self.sessions.get(&conn) {
-            Some(session) => session.outgoing(),
-            None => self.machine.outgoing(conn),
+        match (self.sessions.get(&conn), self.plain.get(&conn)) {
+            (Some(session), _) => session.outgoing(),
+            (None, Some(plain)) => plain.outgoing(),
+            (None, None) => self.machine.outgoing(conn),
         }
     }
 
     fn sent(&mut self, now: Instant, conn: ConnId, n: usize) {
         self.now = now;
+        if let Some(plain) = self.plain.get_mut(&conn) {
+            return plain.sent(n);
+        }
         match self.sessions.get_mut(&conn) {
             Some(session) => {
                 session.sent(n);

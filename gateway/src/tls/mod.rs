@@ -8,10 +8,12 @@
 //! | --- | --- |
 //! | `layer` | which connections are encrypted, and who hears what |
 //! | `session` | one connection: its tunnel, its handshake, its bytes |
+//! | `plain` | one without TLS, until its tunnel is open |
 //! | `tunnel` | the way through a proxy (RFC 9110 9.3.6) |
 //! | `settings` | whom to trust, who we are, which proxy |
 
 mod layer;
+mod plain;
 mod session;
 mod settings;
 #[cfg(test)]

@@ -42,24 +42,34 @@ pub(crate) struct Proxy {
 }
 
 impl Settings {
-    /// Those of one server, with the proxy that `variable` names: it gives the
-    /// value of a variable of the environment.
+    /// Those of one server by https, with the proxy that `variable` names: it gives
+    /// the value of a variable of the environment.
     pub(crate) fn new(
         host: &str,
         port: u16,
         options: &Options,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
+        let config = Arc::new(config(options)?);
+        let servers = BTreeMap::from([((host.to_owned(), port), config)]);
+        Ok(Self { servers, ..Self::of_proxy("https_proxy", variable)? })
+    }
+
+    /// The same of one by http, which needs no more than the proxy.
+    pub(crate) fn plain(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        Self::of_proxy("http_proxy", variable)
+    }
+
+    fn of_proxy(name: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let set = |name: &str| {
             let found = variable(name).or_else(|| variable(&name.to_uppercase()));
             found.filter(|value| !value.trim().is_empty())
         };
-        let proxy = set("https_proxy").or_else(|| set("all_proxy"));
+        let proxy = set(name).or_else(|| set("all_proxy"));
         let direct = set("no_proxy").unwrap_or_default();
         let direct = direct.split(',').map(|host| host.trim().trim_start_matches('.'));
-        let config = Arc::new(config(options)?);
         Ok(Self {
-            servers: BTreeMap::from([((host.to_owned(), port), config)]),
+            servers: BTreeMap::new(),
             proxy: proxy.map(|address| Proxy::parse(&address)).transpose()?,
             direct: direct.filter(|host| !host.is_empty()).map(str::to_lowercase).collect(),
         })
@@ -87,7 +97,10 @@ impl Proxy {
     /// Reads `[http://][USER:PASSWORD@]HOST:PORT`. The message about a wrong one
     /// does not show it: it may hold a password.
     fn parse(address: &str) -> Result<Self, String> {
-        let wrong = || "HTTPS_PROXY is not http://[USER:PASSWORD@]HOST:PORT".to_owned();
+        let wrong = || {
+            "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is not http://[USER:PASSWORD@]HOST:PORT"
+                .to_owned()
+        };
         let rest = match address.split_once("://") {
             Some(("http", rest)) => rest,
             Some(_) => return Err(wrong()),

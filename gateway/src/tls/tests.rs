@@ -320,3 +320,50 @@ fn files_that_do_not_fit_are_named() {
         assert!(why.contains(path.to_str().unwrap()), "{why}");
     }
 }
+
+#[test]
+fn a_proxy_is_asked_for_the_way_in_the_clear_too() {
+    let variable = |name: &str| match name {
+        "HTTP_PROXY" => Some("http://proxy.test:8080".to_owned()),
+        "no_proxy" => Some("near.test".to_owned()),
+        _ => None,
+    };
+    for (answer, told) in [
+        (Some("HTTP/1.1 200 OK\r\n\r\nhello"), "connected"),
+        (Some("HTTP/1.1 403 Forbidden\r\n\r\n"), "closed"),
+        (None, "closed"),
+    ] {
+        let mut talker = Talker { asked: true, says: b"hi".to_vec(), ..Talker::default() };
+        let to = Target::Tcp { host: "server.test".to_owned(), port: 80 };
+        talker.actions.push_back(Action::Connect { conn: CONN, to });
+        let mut secure = Secure::new(&mut talker, Settings::plain(variable).unwrap());
+        let proxy = Target::Tcp { host: "proxy.test".to_owned(), port: 8080 };
+        assert_eq!(secure.poll(), Some(Action::Connect { conn: CONN, to: proxy }));
+        secure.handle(Instant::START, Input::Connected { conn: CONN });
+        assert_eq!(secure.poll(), Some(Action::Flush(CONN)));
+        let asked = secure.outgoing(CONN).to_vec();
+        assert!(asked.starts_with(b"CONNECT server.test:80 HTTP/1.1\r\n"));
+        secure.sent(Instant::START, CONN, asked.len());
+        assert!(secure.outgoing(CONN).is_empty() && secure.machine.told.is_empty());
+        match answer {
+            Some(answer) => {
+                for byte in answer.as_bytes() {
+                    let bytes = std::slice::from_ref(byte);
+                    secure.handle(Instant::START, Input::Received { conn: CONN, bytes });
+                }
+            }
+            None => secure.handle(Instant::START, Input::Finished { conn: CONN }),
+        }
+        assert_eq!(secure.machine.told, [told]);
+        if told == "connected" {
+            assert_eq!(secure.poll(), Some(Action::Flush(CONN)));
+            assert_eq!(secure.outgoing(CONN), b"hi");
+            assert_eq!(secure.machine.heard, b"hello");
+        } else {
+            assert!(matches!(secure.poll(), Some(Action::Event(Event::Warning(_)))));
+            assert_eq!(secure.poll(), Some(Action::Close(CONN)));
+        }
+    }
+    let near = Settings::plain(variable).unwrap();
+    assert!(near.proxy("near.test").is_none() && near.proxy("localhost").is_none());
+}

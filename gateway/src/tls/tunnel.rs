@@ -58,7 +58,7 @@ impl Tunnel {
                 Ok(())
             }
             ("HTTP/1.1" | "HTTP/1.0", Some("407"), _) => {
-                Err("the proxy wants other credentials (407): put them into HTTPS_PROXY as \
+                Err("the proxy wants other credentials (407): put them into HTTPS_PROXY or HTTP_PROXY as \
                  http://USER:PASSWORD@HOST:PORT"
                     .to_owned())
             }
@@ -67,7 +67,7 @@ impl Tunnel {
                  in NO_PROXY",
                 reason.unwrap_or_default()
             )),
-            _ => Err("the proxy does not answer as one: check HTTPS_PROXY".to_owned()),
+            _ => Err("the proxy does not answer as one: check HTTPS_PROXY and HTTP_PROXY".to_owned()),
         }
     }
 }

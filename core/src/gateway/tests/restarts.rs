@@ -275,3 +275,56 @@ fn calls_have_their_time() {
         assert!(world.gateway.routes.is_empty());
     }
 }
+
+#[test]
+fn subscriptions_survive_their_server() {
+    let mut world = World::new();
+    let (host, mut server) = world.modern();
+    world.say(host, &format!(r#"{{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,"resourceSubscriptions":["a://b"]}},{META}}}}}"#));
+    let acknowledge = |world: &mut World, server: ConnId| {
+        let listen = world.hear(server);
+        assert!(listen.contains("subscriptions/listen"), "{listen}");
+        let id = id_of(&listen);
+        world.say(server, &format!(r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{{"toolsListChanged":true,"resourceSubscriptions":["a://b"]}}}}}}"#));
+    };
+    acknowledge(&mut world, server);
+    assert!(world.hear(host).contains("acknowledged"));
+    let path = ["params", "_meta", "io.modelcontextprotocol/subscriptionId"];
+    for _ in 0..3 {
+        die(&mut world, server);
+        assert!(world.silent(host));
+        world.now = world.now + Duration::from_secs(1);
+        world.handle(Input::Tick);
+        server = newest(&world);
+        answer(&mut world, server, "server/discover", r#"{"supportedVersions":["2026-07-28"]}"#);
+        acknowledge(&mut world, server);
+        // It may have missed something.
+        let tools = world.hear(host);
+        assert!(tools.contains("notifications/tools/list_changed"), "{tools}");
+        let updated = world.hear(host);
+        assert_eq!(get_path(&updated, &["params", "uri"]), Some("\"a://b\""));
+        for told in [tools, updated] {
+            assert_eq!(get_path(&told, &path), Some("\"l\""));
+        }
+        assert!(world.silent(host));
+    }
+    // Whoever no longer listens is not listened for.
+    die(&mut world, server);
+    let before = world.spawned.len();
+    world.say(
+        host,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}"#,
+    );
+    world.now = world.now + Duration::from_secs(60);
+    world.handle(Input::Tick);
+    assert_eq!(world.spawned.len(), before);
+}
+
+#[test]
+fn a_subscription_that_never_was_fails_at_once() {
+    let mut world = World::new();
+    let (host, server) = world.modern();
+    world.say(host, &format!(r#"{{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{{"notifications":{{}},{META}}}}}"#));
+    die(&mut world, server);
+    assert!(world.hear(host).contains("killed by signal 9"));
+}

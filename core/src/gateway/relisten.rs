@@ -1,0 +1,112 @@
+//! Subscriptions of modern hosts whose stream from the server breaks: they are taken up
+//! again, and the host notices nothing but that everything may have changed meanwhile
+//! (requirements SUB rows).
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::machine::Gateway;
+use super::rewrite;
+use crate::client::Failure;
+use crate::jsonrpc::{code, elements, get};
+use crate::protocol::fault::Fault;
+use crate::protocol::{meta, method};
+use crate::server::{ExchangeId, Outcome, Request, Route};
+use crate::time::Instant;
+
+/// The notifications that members of a filter ask for.
+const LISTS: [(&str, &str); 3] = [
+    ("toolsListChanged", method::TOOLS_CHANGED),
+    ("promptsListChanged", method::PROMPTS_CHANGED),
+    ("resourcesListChanged", method::RESOURCES_CHANGED),
+];
+
+/// Subscriptions, and those that will be taken up again.
+#[derive(Debug, Default)]
+pub(super) struct Relistening {
+    /// Those that a server has acknowledged, and how often they were taken up in vain
+    /// since.
+    known: BTreeMap<ExchangeId, u32>,
+    later: Vec<(Instant, Box<Request<'static>>)>,
+}
+
+impl Relistening {
+    /// A subscription is over.
+    pub(super) fn forget(&mut self, exchange: ExchangeId) {
+        self.known.remove(&exchange);
+        self.later.retain(|(_, request)| request.exchange != exchange);
+    }
+
+    /// The end has begun.
+    pub(super) fn forget_all(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether a server has ever acknowledged it.
+    pub(super) fn knows(&self, exchange: ExchangeId) -> bool {
+        self.known.contains_key(&exchange)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.later.iter().map(|(at, _)| *at).min()
+    }
+}
+
+impl Gateway {
+    /// The stream of a subscription has broken.
+    pub(super) fn relisten_later(&mut self, request: Box<Request<'static>>, failure: &Failure) {
+        let exchange = request.exchange;
+        let tries = self.modern.relistening.known.entry(exchange).or_default();
+        *tries += 1;
+        let tries = *tries;
+        if tries > self.config.limits.relistens {
+            self.modern.relistening.forget(exchange);
+            let why = alloc::format!("{}: {failure}", self.config.name);
+            let fault = Fault::new(code::INTERNAL_ERROR, &why);
+            self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+            return;
+        }
+        let pause = Duration::from_secs(1).saturating_mul(1 << (tries - 1).min(5));
+        self.modern.relistening.later.push((self.now + pause, request));
+    }
+
+    /// Takes up again what is due.
+    pub(super) fn check_relistening(&mut self) {
+        let now = self.now;
+        let all = core::mem::take(&mut self.modern.relistening.later);
+        let (due, later) = all.into_iter().partition(|(at, _)| *at <= now);
+        self.modern.relistening.later = later;
+        let due: Vec<(Instant, Box<Request<'static>>)> = due;
+        for (_, request) in due {
+            self.on_modern_request(*request);
+        }
+    }
+
+    /// The server acknowledges a subscription. If the host has been told so before, it is
+    /// told instead that all that it listens for may have changed.
+    pub(super) fn is_relistened(&mut self, exchange: ExchangeId, params: Option<&str>) -> bool {
+        if self.modern.relistening.known.insert(exchange, 0).is_none() {
+            return false;
+        }
+        let filter = params.and_then(|params| get(params, "notifications")).unwrap_or("{}");
+        let theirs = self.endpoint.id_of(exchange).unwrap_or("null").to_string();
+        let id = [(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))];
+        let mut told = Vec::new();
+        for (member, method) in LISTS {
+            if get(filter, member) == Some("true") {
+                told.push((method, meta::with(None, &id)));
+            }
+        }
+        for uri in elements(get(filter, "resourceSubscriptions").unwrap_or("[]")) {
+            let params = rewrite::with("{}", "uri", uri);
+            told.push((method::RESOURCE_UPDATED, meta::with(Some(&params), &id)));
+        }
+        for (method, params) in told {
+            self.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
+        }
+        true
+    }
+}
