@@ -9,9 +9,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::failure::Failure;
 use super::http::{Http, Reopen};
 use super::lane::{Job, Lane, Task};
-use super::upstream::{Core, Failure};
+use super::upstream::Core;
 use super::wires::Wires;
 use crate::driver::ConnId;
 

@@ -14,9 +14,10 @@ use core::time::Duration;
 use smallvec::SmallVec;
 
 use super::again::Again;
+use super::failure::Failure;
 use super::lane::{Job, Lane, Task};
 use super::legacy_sse::LegacySse;
-use super::upstream::{Core, Event, Failure, RequestId};
+use super::upstream::{Core, Event, RequestId};
 use super::wires::Wires;
 use crate::driver::{CloseReason, ConnId, Target};
 use crate::jsonrpc::Envelope;

@@ -13,9 +13,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::again::Again;
+use super::failure::Failure;
 use super::http::Http;
 use super::lane::{Job, Task};
-use super::upstream::{Core, Failure, RequestId};
+use super::upstream::{Core, RequestId};
 use super::wires::Wires;
 use crate::driver::ConnId;
 use crate::jsonrpc::{self, Incoming, Message, code, get};

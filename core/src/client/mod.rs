@@ -9,6 +9,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `upstream` | one server, whatever carries it |
+//! | `failure` | why something did not work |
 //! | `wires` | the connections of all upstreams |
 //! | [`probe`] | which era a server is of |
 //! | `pipe` | a child process, or a socket: start, lines, diagnosis, end |
@@ -22,6 +23,7 @@
 //! | [`oneshot`] | one visit to a server: connect, do some things, leave |
 
 mod again;
+mod failure;
 mod http;
 mod lane;
 mod legacy_sse;
@@ -36,7 +38,8 @@ pub mod session;
 mod upstream;
 mod wires;
 
+pub use failure::Failure;
 pub use limits::Limits;
 pub use peer::{Answerer, Client, Drive, Error, Notification};
-pub use upstream::{Event, Failure, Place, RequestId, Upstream, UpstreamId};
+pub use upstream::{Event, Place, RequestId, Upstream, UpstreamId};
 pub use wires::Wires;

@@ -9,9 +9,10 @@ use alloc::vec::Vec;
 use serde::de::IgnoredAny;
 use smallvec::SmallVec;
 
+use super::failure::Failure;
 use super::limits::Limits;
 use super::upstream::NOISE;
-use super::upstream::{Core, Event, Failure, RequestId};
+use super::upstream::{Core, Event, RequestId};
 use super::wires::Wires;
 use crate::driver::{Action, CloseReason, Command, ConnId, ExitStatus, Signal, Target};
 use crate::event;

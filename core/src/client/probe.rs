@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use super::upstream::Failure;
+use super::failure::Failure;
 use crate::jsonrpc::{Message, code, elements, get, string};
 use crate::protocol::meta;
 use crate::protocol::revision::{Era, Revision};

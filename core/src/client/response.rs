@@ -5,9 +5,10 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 use super::again::{no_message, refusal};
+use super::failure::Failure;
 use super::http::{Http, resumable};
 use super::lane::{Body, Job, Task};
-use super::upstream::{Core, Event, Failure, RequestId};
+use super::upstream::{Core, Event, RequestId};
 use super::wires::Wires;
 use crate::driver::ConnId;
 use crate::jsonrpc::{self, Incoming, Kind, Message};

@@ -7,6 +7,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `config` | what a gateway is made with |
 //! | `machine` | the inputs and outputs, and whose they are |
 //! | `hosts` | what hosts ask and tell |
 //! | `servers` | what the server answers, asks and tells |
@@ -22,6 +23,7 @@
 //! | `pressure` | who is paused until whom has been read |
 //! | `shutdown` | the end, in good order |
 
+mod config;
 mod hosts;
 mod machine;
 mod modern;
@@ -39,4 +41,5 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Config, Gateway, Limits};
+pub use config::{Config, Limits};
+pub use machine::Gateway;

@@ -4,7 +4,8 @@
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
-use super::machine::{Gateway, Limits};
+use super::config::Limits;
+use super::machine::Gateway;
 use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::code;
 use crate::protocol::fault::Fault;

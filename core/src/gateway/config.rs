@@ -1,0 +1,122 @@
+//! What a gateway is made with.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::client::probe::Protocol;
+use crate::client::{self, Place};
+use crate::server;
+
+/// What a gateway is made with.
+#[derive(Debug)]
+pub struct Config {
+    /// The server's name in messages to people.
+    pub name: String,
+    /// Where the server is.
+    pub place: Place,
+    /// What the server is taken to speak. Default: it is asked.
+    pub protocol: Protocol,
+    /// Whether the server is started, or connected to, before anybody needs it.
+    pub eager: bool,
+    /// Our side towards hosts.
+    pub endpoint: server::Config,
+    /// What a connection to the server may cost.
+    pub upstream: client::Limits,
+    /// Our own limits.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// The defaults, for this server and these hosts.
+    pub fn new(name: &str, place: Place, endpoint: server::Config) -> Self {
+        Self {
+            name: name.into(),
+            place,
+            protocol: Protocol::Auto,
+            eager: false,
+            endpoint,
+            upstream: client::Limits::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Limits of a [`Gateway`].
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// A request without an answer for this long is cancelled and fails. Long enough
+    /// for people to be asked meanwhile. Streams that are listened to have no such
+    /// limit. Default 1 hour.
+    pub call_idle: Duration,
+    /// Whether that time begins anew with each progress notification. Default `true`.
+    pub progress_counts: bool,
+    /// The longest that a request may take even then. Default 1 day.
+    pub call_total: Duration,
+    /// A server that does not answer `server/discover` for this long is taken for
+    /// a legacy one (a process) or a broken one (a URL). Default 10 s.
+    pub probe: Duration,
+    /// How long it is believed that the server is a legacy one when it said so.
+    /// Default 10 minutes.
+    pub legacy_verdict: Duration,
+    /// The same when it only exited or kept silent, which may have been bad luck.
+    /// Default 10 s.
+    pub legacy_guess: Duration,
+    /// A server that does not answer our own `initialize` for this long has failed:
+    /// that of the connection for requests without a session, or of one that takes
+    /// the place of another. Default 1 minute.
+    pub handshake: Duration,
+    /// That connection ends when nobody has used it for this long. Default
+    /// 10 minutes.
+    pub shared_idle: Duration,
+    /// Connections to the server, and processes, at a time; those that are still
+    /// being stopped count. One more session is refused. Default 1,024.
+    pub servers: usize,
+    /// A session whose server no longer knows it, or has died, is begun again at once,
+    /// unless it is younger than this. Default 1 s.
+    pub revive_pause: Duration,
+    /// Resources of a session that are subscribed to again when it begins again.
+    /// Default 1,024.
+    pub subscriptions: usize,
+    /// How often in a row a process may fail to start without a pause. After that the
+    /// pauses are of 1 s, 2 s, 4 s and so on. Default 3.
+    pub start_tries: u32,
+    /// The longest of these pauses. Default 1 minute.
+    pub start_pause: Duration,
+    /// After so many failures it is given up for `give_up_pause`. Default 10.
+    pub give_up: u32,
+    /// The pause then. Default 10 minutes.
+    pub give_up_pause: Duration,
+    /// How often in a row a subscription is taken up again in vain, after pauses of 1 s
+    /// to 32 s, before its host is told. Default 10.
+    pub relistens: u32,
+    /// Requests that wait for that verdict, or for that handshake; more are
+    /// refused. Default 256.
+    pub waiting: usize,
+    /// Requests that run when we are asked to stop have this long. Default 5 s.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            call_idle: Duration::from_secs(3600),
+            progress_counts: true,
+            call_total: Duration::from_secs(24 * 3600),
+            probe: Duration::from_secs(10),
+            legacy_verdict: Duration::from_secs(600),
+            legacy_guess: Duration::from_secs(10),
+            handshake: Duration::from_secs(60),
+            shared_idle: Duration::from_secs(600),
+            revive_pause: Duration::from_secs(1),
+            subscriptions: 1024,
+            servers: 1024,
+            relistens: 10,
+            start_tries: 3,
+            start_pause: Duration::from_secs(60),
+            give_up: 10,
+            give_up_pause: Duration::from_secs(600),
+            waiting: 256,
+            drain: Duration::from_secs(5),
+        }
+    }
+}
