@@ -109,6 +109,7 @@ const KNOWN: &[&str] = &[
     "start",
     "timeout",
     "maxTimeout",
+    "resetTimeoutOnProgress",
 ];
 
 impl Reader<'_> {
@@ -266,6 +267,11 @@ fn limits(server: &Map<String, Value>, at: &str) -> Result<gateway::Limits, Stri
     if let Some(most) = seconds(server, "maxTimeout", at)? {
         limits.call_total = most;
     }
+    match server.get("resetTimeoutOnProgress") {
+        None => {}
+        Some(Value::Bool(counts)) => limits.progress_counts = *counts,
+        Some(_) => return Err(format!("{at}.resetTimeoutOnProgress must be true or false")),
+    }
     Ok(limits)
 }
 
@@ -351,9 +357,10 @@ mod tests {
         };
         let server = read("");
         assert!(server.protocol == Protocol::Auto && !server.eager);
-        let members =
-            r#", "protocol": "2025-03-26", "start": "eager", "timeout": 1.5, "maxTimeout": 60"#;
+        let members = r#", "protocol": "2025-03-26", "start": "eager", "timeout": 1.5, "maxTimeout": 60,
+                 "resetTimeoutOnProgress": false"#;
         let server = read(members);
+        assert!(!server.limits.progress_counts);
         assert!(server.eager && server.protocol.offer().as_str() == "2025-03-26");
         assert_eq!(server.limits.call_idle, Duration::from_millis(1500));
         assert_eq!(server.limits.call_total, Duration::from_secs(60));
