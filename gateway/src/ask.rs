@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcpx_core::client;
 use mcpx_core::client::oneshot::{Answer, Config, Job, Limits, OneShot};
-use mcpx_core::client::session::Trouble;
+use mcpx_core::client::session::{self, Trouble};
 
 use crate::args::{Common, Print};
 use crate::error::{Error, Exit};
@@ -67,8 +67,8 @@ fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), E
         term_grace: EXIT_GRACE,
         ..client::Limits::default()
     };
-    let config = Config { protocol, upstream, limits, ..Config::new(&name, place) };
-    let mut machine = OneShot::new(config, vec![job]);
+    let session = session::Config { protocol, upstream, ..session::Config::new(&name, place) };
+    let mut machine = OneShot::new(Config { session, limits }, vec![job]);
     run::drive(&mut machine, tls, Vec::new(), common)?;
     match machine.into_results().pop() {
         Some(Ok(answer)) => Ok((name, answer)),

@@ -87,7 +87,7 @@ impl fmt::Display for Failure {
                 f.write_str(match status {
                     401 => "it wants authorization: check the headers in its configuration",
                     403 => "it forbids this: check the headers in its configuration",
-                    404 | 405 => "its URL takes no MCP messages: check the path",
+                    404 | 405 | 501 => "its URL takes no MCP messages: check the path",
                     429 => "too much is asked of it: try again later",
                     500..=599 => "it cannot answer now: try again later",
                     _ => "it does not answer",

@@ -6,45 +6,22 @@ use core::time::Duration;
 
 use super::result::{Answer, Job, Listing};
 use super::work::Page;
-use crate::client::probe::Protocol;
 use crate::client::session::{self, CallId, Event, Session, Trouble};
-use crate::client::{self, Place};
 use crate::driver::{Action, ConnId, Input, Machine};
 use crate::time::Instant;
 
 /// What a visit is made with.
 #[derive(Debug)]
 pub struct Config {
-    /// The server's name in messages to people.
-    pub name: alloc::string::String,
-    /// Where the server is.
-    pub place: Place,
-    /// What the server is taken to speak. Default: it is asked.
-    pub protocol: Protocol,
-    /// What a connection to the server may cost.
-    pub upstream: client::Limits,
+    /// The session with the server.
+    pub session: session::Config,
     /// The limits of the visit.
     pub limits: Limits,
-}
-
-impl Config {
-    /// The defaults, for this server.
-    pub fn new(name: &str, place: Place) -> Self {
-        Self {
-            name: name.into(),
-            place,
-            protocol: Protocol::Auto,
-            upstream: client::Limits::default(),
-            limits: Limits::default(),
-        }
-    }
 }
 
 /// Limits of a [`OneShot`].
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Those of the session.
-    pub session: session::Limits,
     /// All together, from the start, may take this long. Default 10 minutes.
     pub total: Duration,
     /// Pages of one list. Default 1,000.
@@ -55,12 +32,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            session: session::Limits::default(),
-            total: Duration::from_secs(600),
-            pages: 1000,
-            list_bytes: 64 << 20,
-        }
+        Self { total: Duration::from_secs(600), pages: 1000, list_bytes: 64 << 20 }
     }
 }
 
@@ -92,16 +64,9 @@ pub(super) enum Stage {
 impl OneShot {
     /// A visit for `jobs`, in their order.
     pub fn new(config: Config, jobs: Vec<Job>) -> Self {
-        let Config { name, place, protocol, upstream, limits } = config;
-        let session = session::Config {
-            protocol,
-            upstream,
-            limits: limits.session.clone(),
-            ..session::Config::new(&name, place)
-        };
         Self {
-            limits,
-            session: Session::new(session),
+            limits: config.limits,
+            session: Session::new(config.session),
             stage: Stage::Beginning,
             listing: Listing::default(),
             jobs: VecDeque::from(jobs),

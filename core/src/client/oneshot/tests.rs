@@ -5,7 +5,7 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
-use crate::client::session::Trouble;
+use crate::client::session::{self, Trouble};
 use crate::client::{Failure, Place};
 use crate::driver::{Action, Command, ConnId, ExitStatus, Input, Machine, Signal};
 use crate::jsonrpc::get;
@@ -30,7 +30,8 @@ struct Visit {
 impl Visit {
     fn new(place: Place, jobs: Vec<Job>) -> Self {
         let limits = Limits { pages: 3, ..Limits::default() };
-        Self::with(Config { limits, ..Config::new("s", place) }, jobs)
+        let session = session::Config::new("s", place);
+        Self::with(Config { session, limits }, jobs)
     }
 
     fn with(config: Config, jobs: Vec<Job>) -> Self {
