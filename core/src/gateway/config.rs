@@ -41,7 +41,7 @@ impl Config {
     }
 }
 
-/// Limits of a [`Gateway`].
+/// Limits of a [`Gateway`](super::Gateway).
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// A request without an answer for this long is cancelled and fails. Long enough
