@@ -41,6 +41,12 @@ impl Add<Duration> for Instant {
     }
 }
 
+/// The wait after so many attempts in vain: `first`, doubled with each more, and `most`
+/// at the most.
+pub fn backoff(first: Duration, more: u32, most: Duration) -> Duration {
+    first.saturating_mul(1 << more.min(20)).min(most)
+}
+
 /// Deadlines in the order in which they fall due.
 ///
 /// There is no removal: whoever takes a key that fell due looks whether it

@@ -185,6 +185,11 @@ impl Machine for Odd {
                     self.actions.push_back(Action::Exit);
                 }
             }
+            Input::Stop => {
+                if let Some(&conn) = self.conns.keys().next() {
+                    self.act(conn, Deed::Quit(0));
+                }
+            }
             _ => {}
         }
     }

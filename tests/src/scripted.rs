@@ -12,25 +12,11 @@
 //! | `silent` | shows progress, if that is wanted, and never answers |
 //! | `quit` | says so on standard error and exits with code 3 |
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use mcpx_core::driver::{Action, ConnId, ExitStatus, Input, Machine};
-use mcpx_core::event::Event;
-use mcpx_core::time::Instant;
 use serde_json::{Value, json};
 
-use crate::sim::Program;
-
-/// What the server does about a line.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Deed {
-    /// Prints this line.
-    Say(String),
-    /// Prints this line to standard error.
-    Mutter(String),
-    /// Exits with this code.
-    Quit(i32),
-}
+use crate::odd::Deed;
 
 /// What it knows.
 #[derive(Debug, Default)]
@@ -46,12 +32,11 @@ fn text(id: &Value, text: &str) -> Deed {
 }
 
 impl Script {
-    /// What it does about a line of its input.
-    pub fn hear(&mut self, line: &str) -> Vec<Deed> {
-        let Ok(message) = serde_json::from_str::<Value>(line) else { return Vec::new() };
+    /// What it does about a message.
+    pub fn hear(&mut self, message: &Value) -> Vec<Deed> {
         let id = &message["id"];
         let result = match message["method"].as_str() {
-            None => return self.answered(id, &message),
+            None => return self.answered(id, message),
             Some("tools/call") => return self.call(id, &message["params"]),
             Some("initialize") => json!({
                 "protocolVersion": message["params"]["protocolVersion"],
@@ -122,96 +107,5 @@ impl Script {
         let Some(call) = call else { return Vec::new() };
         let roots = message["result"]["roots"].as_array().map_or(0, Vec::len);
         vec![text(&call, &format!("{roots} roots"))]
-    }
-}
-
-/// The same as a machine on one pipe.
-#[derive(Debug, Default)]
-pub struct Scripted {
-    script: Script,
-    pipe: Option<ConnId>,
-    heard: Vec<u8>,
-    says: Vec<u8>,
-    actions: VecDeque<Action>,
-    code: i32,
-    quits: bool,
-}
-
-impl Scripted {
-    fn hear(&mut self, conn: ConnId) {
-        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
-            for deed in self.script.hear(&String::from_utf8_lossy(&line)) {
-                match deed {
-                    Deed::Say(line) => {
-                        if self.says.is_empty() {
-                            self.actions.push_back(Action::Flush(conn));
-                        }
-                        self.says.extend_from_slice(line.as_bytes());
-                        self.says.push(b'\n');
-                    }
-                    Deed::Mutter(line) => {
-                        self.actions.push_back(Action::Event(Event::Warning(line)));
-                    }
-                    Deed::Quit(code) => {
-                        self.code = code;
-                        self.quit();
-                    }
-                }
-            }
-        }
-    }
-
-    fn quit(&mut self) {
-        self.quits = true;
-        if self.says.is_empty() {
-            self.actions.push_back(Action::Exit);
-        }
-    }
-}
-
-impl Machine for Scripted {
-    fn handle(&mut self, _: Instant, input: Input<'_>) {
-        if self.quits {
-            return;
-        }
-        match input {
-            Input::Accepted { conn, .. } => self.pipe = Some(conn),
-            Input::Received { conn, bytes } => {
-                self.heard.extend_from_slice(bytes);
-                self.hear(conn);
-            }
-            Input::Closed { .. } => {
-                self.says.clear();
-                self.quit();
-            }
-            Input::Finished { .. } | Input::Stop => self.quit(),
-            _ => {}
-        }
-    }
-
-    fn poll(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn outgoing(&self, conn: ConnId) -> &[u8] {
-        if self.pipe == Some(conn) { &self.says } else { &[] }
-    }
-
-    fn sent(&mut self, _: Instant, _: ConnId, n: usize) {
-        self.says.drain(..n);
-        if self.quits && self.says.is_empty() {
-            self.actions.push_back(Action::Exit);
-        }
-    }
-}
-
-impl Program for Scripted {
-    fn status(&self) -> ExitStatus {
-        ExitStatus::Code(self.code)
     }
 }

@@ -50,28 +50,28 @@ impl Again {
 }
 
 impl Http {
-    /// Sends a request again. Gives its connection.
+    /// Sends a request again.
     pub(super) fn send_again(
         &mut self,
-        core: &Core,
+        core: &mut Core,
         wires: &mut Wires,
         task: Task,
         again: Again,
-    ) -> Result<ConnId, Failure> {
-        let conn = self.lane(core, wires, task).ok_or(Failure::TooMany)?;
+    ) {
+        let Some(conn) = self.lane(core, wires, task) else {
+            return self.give_up(core, wires, Job::new(task), Failure::TooMany);
+        };
         wires.output.write(conn, |tail| tail.extend_from_slice(&again.bytes));
-        if let Some(lane) = self.lanes.get_mut(&conn) {
-            lane.reader.expect(again.verb);
-            if let Some(job) = &mut lane.job {
-                job.again = Some(again);
-            }
-        }
-        Ok(conn)
+        self.expect(conn, again.verb, Some(again));
     }
 
-    fn send_again_or_fail(&mut self, core: &mut Core, wires: &mut Wires, task: Task, again: Again) {
-        if let Err(failure) = self.send_again(core, wires, task, again) {
-            self.give_up(core, wires, Job::new(task), failure);
+    /// A request is on its way on a connection.
+    pub(super) fn expect(&mut self, conn: ConnId, verb: &str, again: Option<Again>) {
+        if let Some(lane) = self.lanes.get_mut(&conn) {
+            lane.reader.expect(verb);
+            if let Some(job) = &mut lane.job {
+                job.again = again;
+            }
         }
     }
 
@@ -92,7 +92,7 @@ impl Http {
         };
         // The others are no younger.
         self.drop_idle(wires);
-        self.send_again_or_fail(core, wires, job.task, again.once_more());
+        self.send_again(core, wires, job.task, again.once_more());
         true
     }
 
@@ -115,7 +115,7 @@ impl Http {
         if matches!(job.task, Task::Request { .. }) {
             self.url = url;
         }
-        self.send_again_or_fail(core, wires, job.task, again.once_more());
+        self.send_again(core, wires, job.task, again.once_more());
         true
     }
 
@@ -150,7 +150,7 @@ impl Http {
         again: Again,
     ) {
         if is_wanted(core, task) {
-            self.send_again_or_fail(core, wires, task, again);
+            self.send_again(core, wires, task, again);
         }
     }
 }

@@ -193,12 +193,7 @@ impl Http {
                 return Err(failure);
             }
         };
-        if let Some(lane) = self.lanes.get_mut(&conn) {
-            lane.reader.expect(head.verb);
-            if let Some(job) = &mut lane.job {
-                job.again = again;
-            }
-        }
+        self.expect(conn, head.verb, again);
         Ok(Some(conn))
     }
 

@@ -118,9 +118,8 @@ impl Http {
                 let request = legacy.first;
                 legacy.endpoint = Some(url);
                 legacy.refusal = None;
-                let sent = again.map(|it| self.send_again(core, wires, Task::Sent(request), it));
-                if let Some(Err(failure)) = sent {
-                    core.fail(request, failure);
+                if let Some(again) = again {
+                    self.send_again(core, wires, Task::Sent(request), again);
                 }
                 return;
             }

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::time::backoff;
+
 /// Limits of an [`Upstream`](super::Upstream).
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -74,6 +76,6 @@ impl Default for Limits {
 impl Limits {
     /// The wait before the next attempt, after so many in vain.
     pub(super) fn backoff(&self, attempts: u32) -> Duration {
-        self.reconnect.saturating_mul(1 << attempts.min(10)).min(self.reconnect_max)
+        backoff(self.reconnect, attempts, self.reconnect_max)
     }
 }

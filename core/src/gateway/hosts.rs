@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::machine::{Call, CallKind, Gateway};
 use super::project::Projection;
@@ -41,7 +42,7 @@ impl Gateway {
         let exchange = request.exchange;
         let (id, kind) = if request.message.method() == method::INITIALIZE {
             if let Err(fault) = self.may_initialize() {
-                return self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+                return self.refuse(exchange, &fault);
             }
             let id = self.add_link(Some(peer));
             self.born(peer, &self.handshake(request.message.params(), None));
@@ -135,8 +136,16 @@ impl Gateway {
     }
 
     pub(super) fn no_server(&mut self, exchange: ExchangeId) {
-        let why = alloc::format!("{}: its connection has ended", self.config.name);
-        let fault = Fault::new(code::INTERNAL_ERROR, &why);
+        self.fail(exchange, "its connection has ended");
+    }
+
+    /// Tells a host why its request fails: it is the server's fault, or the way's.
+    pub(super) fn fail(&mut self, exchange: ExchangeId, why: impl fmt::Display) {
+        let why = alloc::format!("{}: {why}", self.config.name);
+        self.refuse(exchange, &Fault::new(code::INTERNAL_ERROR, &why));
+    }
+
+    pub(super) fn refuse(&mut self, exchange: ExchangeId, fault: &Fault) {
         self.endpoint.respond(exchange, Outcome::Error(&fault.object));
     }
 
@@ -235,10 +244,7 @@ impl Gateway {
         self.call_sweep = next;
         for exchange in late {
             self.cancel_call(exchange, Some(r#""timed out""#));
-            let why = String::from("it did not answer in time");
-            let fault =
-                Fault::new(code::INTERNAL_ERROR, &alloc::format!("{}: {why}", self.config.name));
-            self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+            self.fail(exchange, "it did not answer in time");
         }
     }
 }

@@ -99,9 +99,7 @@ impl Gateway {
                     self.wait(request);
                     self.probe();
                 }
-                Err(fault) => {
-                    self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
-                }
+                Err(fault) => self.refuse(request.exchange, &fault),
             },
         }
     }

@@ -11,11 +11,13 @@ use core::time::Duration;
 use super::machine::Gateway;
 use super::rewrite;
 use crate::client::Failure;
-use crate::jsonrpc::{code, elements, get};
-use crate::protocol::fault::Fault;
+use crate::jsonrpc::{elements, get};
 use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Outcome, Request, Route};
-use crate::time::Instant;
+use crate::server::{ExchangeId, Request, Route};
+use crate::time::{Instant, backoff};
+
+/// The longest pause before another attempt.
+const LONGEST: Duration = Duration::from_secs(32);
 
 /// The notifications that members of a filter ask for.
 const LISTS: [(&str, &str); 3] = [
@@ -64,12 +66,9 @@ impl Gateway {
         let tries = *tries;
         if tries > self.config.limits.relistens {
             self.modern.relistening.forget(exchange);
-            let why = alloc::format!("{}: {failure}", self.config.name);
-            let fault = Fault::new(code::INTERNAL_ERROR, &why);
-            self.endpoint.respond(exchange, Outcome::Error(&fault.object));
-            return;
+            return self.fail(exchange, failure);
         }
-        let pause = Duration::from_secs(1).saturating_mul(1 << (tries - 1).min(5));
+        let pause = backoff(Duration::from_secs(1), tries - 1, LONGEST);
         self.modern.relistening.later.push((self.now + pause, request));
     }
 

@@ -13,11 +13,10 @@ use alloc::string::{String, ToString};
 
 use super::machine::{Call, CallKind, Gateway};
 use crate::client::{Failure, UpstreamId};
-use crate::jsonrpc::{Message, code, get, string};
-use crate::protocol::fault::Fault;
+use crate::jsonrpc::{Message, get, string};
 use crate::protocol::method;
 use crate::protocol::revision::Revision;
-use crate::server::{ExchangeId, Outcome, PeerId, Request};
+use crate::server::{ExchangeId, PeerId, Request};
 use crate::time::Instant;
 
 /// The sessions that can begin again.
@@ -162,7 +161,7 @@ impl Gateway {
             return self.no_server(exchange);
         };
         if let Err(fault) = self.room() {
-            return self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+            return self.refuse(exchange, &fault);
         }
         self.revive(peer);
         // It has room for one.
@@ -234,10 +233,8 @@ impl Gateway {
     /// host has to begin anew.
     pub(super) fn on_revival_failure(&mut self, peer: PeerId, why: &str, again: bool) {
         let Some(revival) = self.lives.revivals.remove(&peer) else { return };
-        let why = alloc::format!("{}: {why}", self.config.name);
-        let fault = Fault::new(code::INTERNAL_ERROR, &why);
         for request in revival.waiting {
-            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+            self.fail(request.exchange, why);
         }
         if let Some(id) = self.sessions.remove(&peer) {
             self.stop_link(id);

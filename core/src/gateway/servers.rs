@@ -176,9 +176,7 @@ impl Gateway {
                 _ => self.on_probe_failure(id, failure),
             };
         };
-        let why = alloc::format!("{}: {failure}", self.config.name);
-        let fault = Fault::new(code::INTERNAL_ERROR, &why);
-        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+        self.fail(exchange, failure);
         if matches!(call.kind, CallKind::Initialize { .. }) {
             self.sessions.retain(|_, link| *link != id);
             self.stop_link(id);

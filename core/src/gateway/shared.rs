@@ -58,9 +58,7 @@ impl Gateway {
                     self.wait_for_shared(request);
                     self.open_shared();
                 }
-                Err(fault) => {
-                    self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
-                }
+                Err(fault) => self.refuse(request.exchange, &fault),
             },
         }
     }
@@ -184,8 +182,6 @@ impl Gateway {
     }
 
     pub(super) fn too_many_waiting(&mut self, exchange: ExchangeId) {
-        let why = alloc::format!("{}: too many requests wait for it to start", self.config.name);
-        let fault = Fault::new(code::INTERNAL_ERROR, &why);
-        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+        self.fail(exchange, "too many requests wait for it to start");
     }
 }

@@ -9,7 +9,7 @@ use super::machine::Gateway;
 use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::code;
 use crate::protocol::fault::Fault;
-use crate::time::Instant;
+use crate::time::{Instant, backoff};
 
 /// The starts that came to nothing since one did not.
 #[derive(Debug, Default)]
@@ -27,10 +27,7 @@ impl Limits {
         match failed.checked_sub(self.start_tries) {
             None => Duration::ZERO,
             Some(_) if failed >= self.give_up => self.give_up_pause,
-            Some(more) => {
-                let second = Duration::from_secs(1);
-                second.saturating_mul(1 << more.min(20)).min(self.start_pause)
-            }
+            Some(more) => backoff(Duration::from_secs(1), more, self.start_pause),
         }
     }
 }

@@ -17,7 +17,8 @@ use super::weather::Weather;
 use super::wire::{End, NodeId, WireId};
 use super::world::World;
 use crate::net::{Door, LineId, Net, Upstream};
-use crate::scripted::Scripted;
+use crate::odd::Odd;
+use crate::scripted::Script;
 
 /// How much simulated time anything may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -93,7 +94,11 @@ impl Sim {
             "demo",
             Box::new(|_, seed| Box::new(Demo::new(endpoint(vec![server::Listener::Stdio]), seed))),
         );
-        world.install("scripted", Box::new(|_, _| Box::new(Scripted::default())));
+        let scripted = || {
+            let mut script = Script::default();
+            Odd::on_pipe(Box::new(move |heard| script.hear(&heard.message)))
+        };
+        world.install("scripted", Box::new(move |_, _| Box::new(scripted())));
         let mut server = None;
         if upstream == Upstream::Url {
             let seed = world.rng().seed();
