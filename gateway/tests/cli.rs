@@ -345,6 +345,19 @@ fn serving_ends_with_standard_input() {
     }
 }
 
+/// However much it is, it is read, and none of it gets among the messages.
+#[test]
+fn std_03_servers_may_say_what_they_like_on_standard_error() {
+    const LOUD: &str = "yes é 2>/dev/null | head -c 1000000 >&2; ";
+    for runtime in ["mio", "blocking"] {
+        let script = format!("{LOUD}{SERVER}");
+        let args = ["serve", "--quiet", "--runtime", runtime, "--", "sh", "-c", script.as_str()];
+        let done = run(&args, &format!("{INITIALIZE}\n"));
+        assert_eq!((done.code, done.out.lines().count()), (0, 1), "{} {}", done.out, done.err);
+        assert!(done.out.contains(r#""id":"i","result""#), "{}", done.out);
+    }
+}
+
 #[test]
 fn serving_goes_on_when_its_server_ends() {
     let ask = |id, method: &str, params: &str| {

@@ -1,12 +1,13 @@
 //! Doing what the machine wants.
 
+use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
 use mcpx_core::driver::{Action, Command, ConnId, Input, Machine};
 use mcpx_core::event::Event;
 
-use crate::conn::Conn;
+use crate::conn::{self, Conn, Output};
 use crate::connect;
 use crate::process::{GRACE, Process};
 use crate::turn::Owner;
@@ -81,10 +82,11 @@ impl Owner {
             // What the child wrote can only come from now on.
             *grace = self.now + GRACE;
         }
-        let Some(input) = &mut conn.input else { return };
-        if let Some((buffer, len)) = input.kept.take_if(|(_, len)| *len > 0) {
+        if let Some(conn::Input::Pipe(reader)) = &mut conn.input
+            && let Some((buffer, len)) = reader.kept.take_if(|(_, len)| *len > 0)
+        {
             machine.handle(now, Input::Received { conn: id, bytes: &buffer[..len] });
-            input.rest(buffer, len);
+            reader.rest(buffer, len);
         }
         self.resting.push(id);
     }
@@ -109,13 +111,17 @@ impl Owner {
         }
     }
 
-    /// Gives the writer what there is, or ends it.
+    /// Writes what there is, or gives it to the writer, or ends the output.
     fn flush<M: Machine>(&mut self, machine: &mut M, id: ConnId) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
-        let Some(output) = conn.output.as_mut().filter(|output| output.is_idle()) else { return };
+        let writer = match &mut conn.output {
+            Some(Output::Pipe(writer)) if writer.is_idle() => writer,
+            Some(Output::Socket { .. }) => return self.write(machine, id),
+            _ => return,
+        };
         let bytes = machine.outgoing(id);
         if !bytes.is_empty() {
-            output.feed(bytes);
+            writer.feed(bytes);
         } else if conn.finishing {
             conn.output = None;
             self.forget_if_over(id);
@@ -127,7 +133,7 @@ impl Owner {
         &mut self,
         machine: &mut M,
         observe: &mut impl FnMut(Event),
-    ) {
+    ) -> io::Result<()> {
         self.listening = false;
         self.listeners.clear();
         let until = Instant::now() + LAST_WRITES;
@@ -149,15 +155,23 @@ impl Owner {
             let mut outputs = self.conns.values().filter_map(|conn| conn.output.as_ref());
             let left = until.saturating_duration_since(Instant::now());
             if outputs.all(|output| output.is_idle()) || left.is_zero() {
-                return;
+                return Ok(());
             }
-            match self.wait(Some(left)) {
-                Some(report @ Report::Wrote { .. }) => self.tell(machine, report),
-                Some(Report::WriteFailed { conn, .. }) => {
-                    self.with(conn, |conn| conn.output = None)
+            self.ask(machine);
+            self.wait(Some(left))?;
+            while let Some(event) = self.ready.pop() {
+                self.ready(machine, event);
+            }
+            let mut left = usize::MAX;
+            while let Some(report) = self.report(&mut left) {
+                match report {
+                    Report::Wrote { .. } => self.tell(machine, report),
+                    Report::WriteFailed { conn, .. } => {
+                        self.with(conn, |conn| conn.output = None);
+                    }
+                    // The rest comes too late.
+                    _ => {}
                 }
-                // The rest comes too late.
-                _ => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use mcpx_core::driver::{CloseReason, ConnId};
 
 use crate::process::Process;
-use crate::socket::Socket;
+use crate::socket::Watched;
 use crate::workers::{BUFFER, Part, Reports, SMALL, Sink, reader, writer};
 
 /// A connection or a process, in any state.
@@ -15,8 +15,8 @@ use crate::workers::{BUFFER, Part, Reports, SMALL, Sink, reader, writer};
 pub(crate) struct Conn {
     pub(crate) input: Option<Input>,
     pub(crate) output: Option<Output>,
-    /// To wake the workers up when the connection is dropped.
-    socket: Option<Socket>,
+    /// What both directions are, unless they are pipes.
+    pub(crate) socket: Option<Watched>,
     /// Present until its end was reported.
     pub(crate) process: Option<Process>,
     /// It still has to be connected.
@@ -25,19 +25,34 @@ pub(crate) struct Conn {
     pub(crate) paused: bool,
     /// The output shall end when all is written.
     pub(crate) finishing: bool,
-    /// Writing has failed; until then the reader may bring last words.
+    /// Writing has failed; until then reading may bring last words.
     pub(crate) broken: Option<(CloseReason, Instant)>,
 }
 
-/// A reader.
-pub(crate) struct Input {
+/// Where bytes come from.
+pub(crate) enum Input {
+    Socket,
+    Pipe(Reader),
+}
+
+/// Where bytes go.
+pub(crate) enum Output {
+    /// `full` if it takes nothing for now.
+    Socket {
+        full: bool,
+    },
+    Pipe(Writer),
+}
+
+/// A thread that reads.
+pub(crate) struct Reader {
     grant: SyncSender<Vec<u8>>,
     /// Its buffer when it rests, with as many bytes that the machine has not
     /// seen because it wants none.
     pub(crate) kept: Option<(Vec<u8>, usize)>,
 }
 
-impl Input {
+impl Reader {
     /// The reader's buffer is back, and what it has read is handled. It is as long
     /// as the last read makes likely for the next.
     pub(crate) fn rest(&mut self, mut buffer: Vec<u8>, len: usize) {
@@ -51,14 +66,14 @@ impl Input {
     }
 }
 
-/// A writer.
-pub(crate) struct Output {
+/// A thread that writes.
+pub(crate) struct Writer {
     feed: SyncSender<Vec<u8>>,
     /// Its buffer, when it waits for work.
     idle: Option<Vec<u8>>,
 }
 
-impl Output {
+impl Writer {
     /// Whether nothing is being written.
     pub(crate) fn is_idle(&self) -> bool {
         self.idle.is_some()
@@ -84,28 +99,28 @@ impl Output {
     }
 }
 
+impl Output {
+    /// Whether all that it was given is on its way.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self {
+            Self::Socket { full } => !full,
+            Self::Pipe(writer) => writer.is_idle(),
+        }
+    }
+}
+
 impl Conn {
     /// One that has to be connected.
     pub(crate) fn pending() -> Self {
-        let mut conn = Self::default();
-        conn.pending = true;
-        conn
+        Self { pending: true, ..Self::default() }
     }
 
-    /// Starts the reader and the writer of a socket.
-    pub(crate) fn open(&mut self, id: ConnId, socket: Socket, reports: &Reports) -> io::Result<()> {
-        self.socket = Some(socket.clone());
-        self.start(id, socket.clone(), socket, reports)
-    }
-
-    /// Lets a resting reader read, unless the machine wants no input.
-    pub(crate) fn let_read(&mut self) {
-        let Some(input) = &mut self.input else { return };
-        if let Some((buffer, _)) = input.kept.take_if(|_| !self.paused) {
-            // There is room, because the buffer is the only one. A reader that
-            // is gone has said why.
-            let _ = input.grant.try_send(buffer);
-        }
+    /// Makes it a connected socket.
+    pub(crate) fn open(&mut self, socket: Watched) {
+        self.pending = false;
+        self.socket = Some(socket);
+        self.input = Some(Input::Socket);
+        self.output = Some(Output::Socket { full: false });
     }
 
     /// Starts a reader, which rests at first, and a writer.
@@ -116,21 +131,35 @@ impl Conn {
         sink: impl Sink + Send + 'static,
         reports: &Reports,
     ) -> io::Result<()> {
-        self.pending = false;
         let feed = writer(id, sink, reports.clone())?;
-        self.output = Some(Output { feed, idle: Some(Vec::new()) });
+        self.output = Some(Output::Pipe(Writer { feed, idle: Some(Vec::new()) }));
         let grant = reader(id, Part::Input, source, reports.clone())?;
-        self.input = Some(Input { grant, kept: Some((vec![0; SMALL], 0)) });
+        self.input = Some(Input::Pipe(Reader { grant, kept: Some((vec![0; SMALL], 0)) }));
         Ok(())
     }
 
-    /// Drops the pipes of a process, and all of anything else.
+    /// Asks for what it waits for: input, unless the machine wants none, and room.
+    pub(crate) fn ask(&mut self) -> io::Result<()> {
+        let wanted = !self.paused;
+        if let Some(Input::Pipe(reader)) = &mut self.input
+            && let Some((buffer, _)) = reader.kept.take_if(|_| wanted)
+        {
+            // There is room, because the buffer is the only one. A reader that
+            // is gone has said why.
+            let _ = reader.grant.try_send(buffer);
+        }
+        let readable = wanted && self.input.is_some();
+        let writable = matches!(self.output, Some(Output::Socket { full: true }));
+        match &self.socket {
+            Some(socket) if readable || writable => socket.ask(readable, writable),
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops the pipes of a process. Anything else is over by that.
     pub(crate) fn close(&mut self) {
         (self.input, self.output, self.broken) = (None, None, None);
         self.pending = false;
-        if let Some(socket) = self.socket.take() {
-            socket.close();
-        }
     }
 
     /// Whether the machine keeps us from reading what may be there.
@@ -141,11 +170,5 @@ impl Conn {
     /// Whether neither direction is left, and no process.
     pub(crate) fn is_over(&self) -> bool {
         !self.pending && self.input.is_none() && self.output.is_none() && self.process.is_none()
-    }
-}
-
-impl Drop for Conn {
-    fn drop(&mut self) {
-        self.close();
     }
 }

@@ -31,7 +31,7 @@ impl Drive for Driver {
         observe: &mut dyn FnMut(Event),
     ) -> io::Result<Option<Instant>> {
         self.0.look_at_the_clock();
-        let goes_on = self.0.turn(machine, until, &mut |event| observe(event));
+        let goes_on = self.0.turn(machine, until, &mut |event| observe(event))?;
         Ok(goes_on.then(|| self.0.moment()))
     }
 }

@@ -1,9 +1,10 @@
 //! A runtime for any [`Machine`]: threads and blocking calls, on every system
 //! that the standard library knows.
 //!
-//! One thread owns the machine and waits on a bounded channel, with the
-//! machine's deadline as the longest wait. Every other thread does one blocking
-//! thing and reports it there:
+//! One thread owns the machine. It reads and writes sockets itself when they are
+//! ready, and waits for them, with the machine's deadline as the longest wait.
+//! Every other thread does one blocking thing and reports it on a bounded channel,
+//! which wakes that thread up:
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -11,13 +12,14 @@
 //! | `act` | doing what the machine wants |
 //! | `driver` | the same, turned by hand |
 //! | `conn` | what that thread knows of a connection |
-//! | `workers` | the reader and the writer of a connection |
+//! | `socket` | TCP and Unix sockets as one type, and how one is watched |
+//! | `ready` | sockets that can be read or written |
+//! | `workers` | the reader and the writer of a pipe |
 //! | `accept` | a thread for each listener |
 //! | `credentials` | whose Unix sockets are let in |
 //! | `connect` | a thread for each attempt to connect |
 //! | `process` | children, and a thread that waits for each |
 //! | `orphan` | children after our own end |
-//! | `socket` | TCP and Unix sockets as one type |
 //! | `system` | what differs between operating systems |
 //!
 //! A worker never has more than one buffer under way. Whoever gets a buffer may
@@ -36,6 +38,7 @@ mod driver;
 #[cfg(unix)]
 mod orphan;
 mod process;
+mod ready;
 mod socket;
 mod system;
 mod turn;

@@ -4,25 +4,27 @@ use std::collections::HashMap;
 use std::io;
 use std::mem;
 use std::net::IpAddr;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use mcpx_core::driver::{CloseReason, ConnId, Input, ListenerId, Machine};
 use mcpx_core::event::Event;
 use mcpx_core::time::Instant as Moment;
+use polling::{Event as Ready, Events, Poller};
 
 use crate::Listener;
 use crate::accept::Acceptor;
-use crate::conn::Conn;
+use crate::conn::{self, Conn, Output};
 use crate::process::GRACE;
-use crate::socket::Socket;
+use crate::socket::{Socket, Watched};
 use crate::system;
-use crate::workers::{Part, Report, Reports, reason};
+use crate::workers::{BUFFER, Part, Report, Reports, reason};
 
-/// How many reports may wait. A worker that has one more waits itself.
-const REPORTS: usize = 256;
-/// How many reports are handed in, at most, before the machine may act.
-const BATCH: usize = 64;
+/// How many reports and how many ready sockets are handed in, at most, before
+/// the machine may act.
+const BATCH: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 /// When writing has failed, how long we wait for what the other side said
 /// before it left.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -31,6 +33,17 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 pub(crate) struct Owner {
     pub(crate) reports: Reports,
     inbox: Receiver<Report>,
+    /// More reports are there than were handed in.
+    more: bool,
+    poller: Arc<Poller>,
+    events: Events,
+    /// What was heard of sockets and not yet handed in.
+    pub(crate) ready: Vec<Ready>,
+    /// The room for a read.
+    pub(crate) buffer: Vec<u8>,
+    /// The connections by the keys of their sockets' events.
+    pub(crate) keys: HashMap<usize, ConnId>,
+    next_key: usize,
     started: Instant,
     /// The moment of this turn.
     pub(crate) now: Instant,
@@ -42,7 +55,7 @@ pub(crate) struct Owner {
     pub(crate) conns: HashMap<ConnId, Conn>,
     /// Connections that may have something to write.
     pub(crate) writable: Vec<ConnId>,
-    /// Connections whose readers may go on unless the machine pauses them.
+    /// Connections that may have to ask for what they wait for.
     pub(crate) resting: Vec<ConnId>,
     /// Connections that wait for a moment: a grace, or last words.
     waiting: Vec<ConnId>,
@@ -52,7 +65,8 @@ pub(crate) struct Owner {
 impl Owner {
     /// One that hears the user's signals if `stops` says so.
     pub(crate) fn new(listeners: Vec<Listener>, stops: bool) -> io::Result<Self> {
-        let (reports, inbox) = sync_channel(REPORTS);
+        let poller = Arc::new(Poller::new()?);
+        let (reports, inbox) = Reports::new(Arc::clone(&poller));
         let stops = stops.then(|| system::Stops::new(reports.clone())).transpose()?;
         let mut acceptors = Vec::with_capacity(listeners.len());
         let mut stdio = Vec::new();
@@ -67,6 +81,13 @@ impl Owner {
         Ok(Self {
             reports,
             inbox,
+            more: false,
+            poller,
+            events: Events::with_capacity(BATCH),
+            ready: Vec::new(),
+            buffer: vec![0; BUFFER],
+            keys: HashMap::new(),
+            next_key: 0,
             started,
             now: started,
             listeners: acceptors,
@@ -87,7 +108,7 @@ impl Owner {
         observe: &mut impl FnMut(Event),
     ) -> io::Result<()> {
         self.open_stdio(machine)?;
-        while self.turn(machine, None, observe) {}
+        while self.turn(machine, None, observe)? {}
         Ok(())
     }
 
@@ -97,15 +118,15 @@ impl Owner {
         machine: &mut M,
         until: Option<Moment>,
         observe: &mut impl FnMut(Event),
-    ) -> bool {
+    ) -> io::Result<bool> {
         if self.act(machine, observe) {
-            self.write_the_rest(machine, observe);
-            return false;
+            self.write_the_rest(machine, observe)?;
+            return Ok(false);
         }
-        self.let_read();
-        let first = self.wait(self.timeout(machine.deadline().into_iter().chain(until).min()));
-        self.hand_in(machine, first);
-        true
+        self.ask(machine);
+        self.wait(self.timeout(machine.deadline().into_iter().chain(until).min()))?;
+        self.hand_in(machine);
+        Ok(true)
     }
 
     /// Says what time it is, if nobody has waited for long.
@@ -134,34 +155,44 @@ impl Owner {
         deadline.into_iter().chain(waits).min()
     }
 
-    /// Lets those readers go on whose bytes the machine has had the chance to
-    /// act on.
-    fn let_read(&mut self) {
-        for id in self.resting.drain(..) {
-            if let Some(conn) = self.conns.get_mut(&id) {
-                conn.let_read();
+    /// Lets those connections ask for more whose bytes the machine has had the
+    /// chance to act on.
+    pub(crate) fn ask<M: Machine>(&mut self, machine: &mut M) {
+        let mut ids = mem::take(&mut self.resting);
+        for id in ids.drain(..) {
+            let asked = self.conns.get_mut(&id).map_or(Ok(()), Conn::ask);
+            if let Err(error) = asked {
+                self.lose(machine, id, reason(error.kind()));
             }
         }
+        self.resting = ids;
     }
 
-    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> Option<Report> {
-        let report = match timeout {
-            // We hold a sender ourselves, so the channel cannot be closed.
-            None => self.inbox.recv().ok(),
-            Some(timeout) => self.inbox.recv_timeout(timeout).ok(),
-        };
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let timeout = if self.more { Some(Duration::ZERO) } else { timeout };
+        self.events.clear();
+        self.poller.wait(&mut self.events, timeout)?;
+        self.ready.extend(self.events.iter());
         self.now = Instant::now();
-        report
+        Ok(())
+    }
+
+    /// What a worker reports next, of `left` in this turn.
+    pub(crate) fn report(&mut self, left: &mut usize) -> Option<Report> {
+        self.more = *left == 0;
+        *left = left.checked_sub(1)?;
+        self.inbox.try_recv().ok()
     }
 
     // Handing in.
 
-    fn hand_in<M: Machine>(&mut self, machine: &mut M, first: Option<Report>) {
-        let mut next = first;
-        for _ in 0..BATCH {
-            let Some(report) = next.or_else(|| self.inbox.try_recv().ok()) else { break };
+    fn hand_in<M: Machine>(&mut self, machine: &mut M) {
+        while let Some(event) = self.ready.pop() {
+            self.ready(machine, event);
+        }
+        let mut left = BATCH.get();
+        while let Some(report) = self.report(&mut left) {
             self.tell(machine, report);
-            next = None;
         }
         self.settle(machine);
         if machine.deadline().is_some_and(|at| at <= self.moment()) {
@@ -179,12 +210,12 @@ impl Owner {
             Report::Connected(id, outcome) => self.connected(machine, id, outcome),
             Report::Read { conn, part: Part::Input, buffer, len } => {
                 let Some(known) = self.conns.get_mut(&conn) else { return };
-                let Some(input) = &mut known.input else { return };
+                let Some(conn::Input::Pipe(reader)) = &mut known.input else { return };
                 if known.paused {
-                    input.kept = Some((buffer, len));
+                    reader.kept = Some((buffer, len));
                 } else {
                     machine.handle(now, Input::Received { conn, bytes: &buffer[..len] });
-                    input.rest(buffer, len);
+                    reader.rest(buffer, len);
                     self.resting.push(conn);
                 }
             }
@@ -197,17 +228,7 @@ impl Owner {
                 }
             }
             Report::ReadEnded { conn, part: Part::Input, error } => {
-                let Some(known) = self.conns.get_mut(&conn) else { return };
-                if known.input.take().is_none() {
-                    return;
-                }
-                match known.broken.map(|(why, _)| why).or(error) {
-                    Some(why) => self.lose(machine, conn, why),
-                    None => {
-                        machine.handle(now, Input::Finished { conn });
-                        self.forget_if_over(conn);
-                    }
-                }
+                self.read_ended(machine, conn, error);
             }
             Report::ReadEnded { conn, part: Part::Stderr, .. } => {
                 let process = self.conns.get_mut(&conn).and_then(|conn| conn.process.as_mut());
@@ -217,23 +238,12 @@ impl Owner {
             }
             Report::Wrote { conn, buffer, len } => {
                 let Some(known) = self.conns.get_mut(&conn) else { return };
-                let Some(output) = &mut known.output else { return };
-                output.rest(buffer);
+                let Some(Output::Pipe(writer)) = &mut known.output else { return };
+                writer.rest(buffer);
                 machine.sent(now, conn, len);
                 self.writable.push(conn);
             }
-            Report::WriteFailed { conn, why } => {
-                let Some(known) = self.conns.get_mut(&conn) else { return };
-                if known.output.take().is_none() {
-                    return;
-                }
-                if known.input.is_none() || known.paused {
-                    self.lose(machine, conn, why);
-                } else {
-                    known.broken = Some((why, self.now + LAST_WORDS));
-                    self.waiting.push(conn);
-                }
-            }
+            Report::WriteFailed { conn, why } => self.write_failed(machine, conn, why),
             Report::Ended(conn) => {
                 let known = self.conns.get_mut(&conn);
                 if let Some(process) = known.and_then(|conn| conn.process.as_mut()) {
@@ -243,6 +253,45 @@ impl Owner {
             }
             #[cfg(unix)]
             Report::Stop => machine.handle(now, Input::Stop),
+        }
+    }
+
+    /// Nothing more will come of a connection.
+    pub(crate) fn read_ended<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        id: ConnId,
+        error: Option<CloseReason>,
+    ) {
+        let Some(conn) = self.conns.get_mut(&id) else { return };
+        if conn.input.take().is_none() {
+            return;
+        }
+        match conn.broken.map(|(why, _)| why).or(error) {
+            Some(why) => self.lose(machine, id, why),
+            None => {
+                machine.handle(self.moment(), Input::Finished { conn: id });
+                self.forget_if_over(id);
+            }
+        }
+    }
+
+    /// Nothing more can be written to a connection.
+    pub(crate) fn write_failed<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        id: ConnId,
+        why: CloseReason,
+    ) {
+        let Some(conn) = self.conns.get_mut(&id) else { return };
+        if conn.output.take().is_none() {
+            return;
+        }
+        if conn.input.is_none() || conn.paused {
+            self.lose(machine, id, why);
+        } else {
+            conn.broken = Some((why, self.now + LAST_WORDS));
+            self.waiting.push(id);
         }
     }
 
@@ -272,11 +321,8 @@ impl Owner {
         from: Option<IpAddr>,
     ) {
         let id = self.next_accepted();
-        let mut conn = Conn::default();
         // The machine need not hear of what the system cannot hold.
-        if self.listening && conn.open(id, socket, &self.reports).is_ok() {
-            self.conns.insert(id, conn);
-            self.resting.push(id);
+        if self.listening && self.open(id, socket).is_ok() {
             machine.handle(self.moment(), Input::Accepted { conn: id, listener, from });
         }
     }
@@ -288,18 +334,29 @@ impl Owner {
         outcome: Result<Socket, CloseReason>,
     ) {
         // Unless the machine has closed it meanwhile.
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        let opened = outcome.and_then(|socket| {
-            conn.open(id, socket, &self.reports).map_err(|error| reason(error.kind()))
-        });
+        if !self.conns.contains_key(&id) {
+            return;
+        }
+        let opened =
+            outcome.and_then(|socket| self.open(id, socket).map_err(|error| reason(error.kind())));
         match opened {
             Ok(()) => {
                 machine.handle(self.moment(), Input::Connected { conn: id });
-                self.resting.push(id);
                 self.writable.push(id);
             }
             Err(why) => self.lose(machine, id, why),
         }
+    }
+
+    /// Takes a connected socket in.
+    fn open(&mut self, id: ConnId, socket: Socket) -> io::Result<()> {
+        // The last of all numbers is the poller's own.
+        self.next_key = (self.next_key + 1) % usize::MAX;
+        let socket = Watched::new(socket, &self.poller, self.next_key)?;
+        self.keys.insert(self.next_key, id);
+        self.conns.entry(id).or_default().open(socket);
+        self.resting.push(id);
+        Ok(())
     }
 
     /// Drops a broken connection.
@@ -316,8 +373,10 @@ impl Owner {
     }
 
     pub(crate) fn forget_if_over(&mut self, id: ConnId) {
-        if self.conns.get(&id).is_some_and(Conn::is_over) {
-            self.conns.remove(&id);
+        if self.conns.get(&id).is_some_and(Conn::is_over)
+            && let Some(socket) = self.conns.remove(&id).and_then(|conn| conn.socket)
+        {
+            self.keys.remove(&socket.key());
         }
     }
 

@@ -1,23 +1,28 @@
-//! The threads that do the blocking work of a connection, and what they report.
+//! The threads that do the blocking work of a pipe, and what all threads report.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::process::ChildStdin;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use mcpx_core::driver::{CloseReason, ConnId, ListenerId};
+use polling::Poller;
 
 use crate::socket::Socket;
 
-/// The most that one read or write moves, and so the most that a connection has
-/// under way in each direction.
+/// The most that one read or write moves, and so the most that a pipe has under
+/// way in each direction.
 pub(crate) const BUFFER: usize = 64 * 1024;
-/// The room that a connection keeps while little comes and goes.
+/// The room that a pipe keeps while little comes and goes.
 pub(crate) const SMALL: usize = 2 * 1024;
 /// The stack of a worker: it calls the system and little else.
 pub(crate) const STACK: usize = 128 * 1024;
+
+/// How many reports may wait. A worker that has one more waits itself.
+const REPORTS: usize = 256;
 
 /// What a worker tells the owner of the machine.
 pub(crate) enum Report {
@@ -41,12 +46,33 @@ pub(crate) enum Report {
 }
 
 /// Where reports go.
-pub(crate) type Reports = SyncSender<Report>;
+#[derive(Clone)]
+pub(crate) struct Reports {
+    sender: SyncSender<Report>,
+    poller: Arc<Poller>,
+}
+
+/// The owner of the machine is gone.
+pub(crate) struct Gone;
+
+impl Reports {
+    /// Those that wake up whoever waits with `poller`, and where they arrive.
+    pub(crate) fn new(poller: Arc<Poller>) -> (Self, Receiver<Report>) {
+        let (sender, inbox) = sync_channel(REPORTS);
+        (Self { sender, poller }, inbox)
+    }
+
+    /// Sends `report` when there is room for it.
+    pub(crate) fn send(&self, report: Report) -> Result<(), Gone> {
+        self.sender.send(report).map_err(|_| Gone)?;
+        self.poller.notify().map_err(|_| Gone)
+    }
+}
 
 /// Which of a connection's inputs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The socket, the child's standard output, or our own standard input.
+    /// The child's standard output, or our own standard input.
     Input,
     /// The child's standard error.
     Stderr,
@@ -128,7 +154,7 @@ pub(crate) fn writer(
 }
 
 /// Does it again while a signal interrupts it.
-fn insist(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+pub(crate) fn insist(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -134,6 +134,19 @@ rows! {
             => [r#""structuredContent":{"sum":3}"#];
         R1, "tools/call {\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}" => ["!structuredContent", "\"type\":\"text\""];
     }
+    hdr_21_and_log_06 {
+        // Neither an answer nor an event for the log repeats a field.
+        At::Modern("Mcp-Param-Key: s3cret|Authorization: Bearer s3cret|"), "tools/call {\"name\":\"echo\",\"arguments\":{\"message\":\"x\"}}"
+            => ["HTTP/1.1 200 ", "!s3cret"];
+        At::Modern("Mcp-Param-Region: s3cret|"), "tools/call {\"name\":\"test_x_mcp_header\",\"arguments\":{\"region\":\"x\"}}"
+            => ["HTTP/1.1 400 ", "-32020", "!s3cret"];
+    }
+    ver_19 {
+        // Never a server of modern revisions alone: `initialize` is answered by a
+        // version that it can go on with, the newest if it asks for one without it.
+        Raw, "initialize {\"protocolVersion\":\"2026-07-28\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}"
+            => ["HTTP/1.1 200 ", "\"protocolVersion\":\"2025-11-25\""];
+    }
     fea_03 {
         MODERN, "server/discover" => ["\"completions\":{}"];
         R1, "completion/complete {\"ref\":{\"type\":\"ref/prompt\",\"name\":\"greet\"},\"argument\":{\"name\":\"style\",\"value\":\"\"}}"

@@ -218,6 +218,7 @@ impl Talk {
                     heard += "(closed)";
                 }
                 Action::Exit => heard += "(exit)",
+                Action::Event(event) => heard += &format!("({event:?})"),
                 _ => {}
             }
         }

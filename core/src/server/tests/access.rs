@@ -56,6 +56,25 @@ fn sec_05_a_token_is_asked_for_before_the_body_is_read() {
     }
 }
 
+/// Whoever asks without the token is not let to where answers are kept, be they
+/// for everybody.
+#[test]
+fn cac_09_the_token_comes_before_any_answer() {
+    let mut world = tokens();
+    let (fields, body) = modern("tools/list", 1);
+    let list = r#"{"tools":[],"ttlMs":60000,"cacheScope":"public"}"#;
+    for (field, known) in [("Authorization: Bearer second\r\n", true), ("", false)] {
+        let conn = world.connect(0);
+        world.say(conn, &post(&format!("{fields}{field}"), &body));
+        let asked = world.requests.pop();
+        assert_eq!(asked.is_some(), known);
+        if let Some((exchange, _, _)) = asked {
+            world.respond(exchange, Outcome::Result(list));
+        }
+        assert_eq!(world.take(conn).contains("cacheScope"), known);
+    }
+}
+
 #[test]
 fn sec_07_a_session_is_of_the_token_that_began_it() {
     let mut world = tokens();
