@@ -24,9 +24,9 @@ pub fn gateway(process: bool, limits: server::Limits, upstream: client::Limits) 
     let listeners =
         vec![server::Listener::Http(rules), server::Listener::Ndjson, server::Listener::Stdio];
     let endpoint = server::Config { listeners, limits, ..server::Config::default() };
-    let config = Config::new("server", place, endpoint);
     let limits = gateway::Limits { call_idle: Duration::from_secs(60), ..Default::default() };
-    Gateway::new(Config { upstream, limits, ..config }, [7; 32])
+    let server = gateway::Server { upstream, limits, ..gateway::Server::new("server", place) };
+    Gateway::new(Config::new(server, endpoint), [7; 32])
 }
 
 /// Plays the next thing of a script.

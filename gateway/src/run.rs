@@ -74,13 +74,13 @@ fn run_endpoint(
         return Ok(Exit::Done);
     };
     let tls = upstream.tls()?;
-    let config = gateway::Config {
+    let server = gateway::Server {
         protocol: upstream.protocol,
         eager: upstream.eager,
         limits: upstream.limits,
-        ..gateway::Config::new(&upstream.name, upstream.place, endpoint)
+        ..gateway::Server::new(&upstream.name, upstream.place)
     };
-    let mut gateway = Gateway::new(config, seed);
+    let mut gateway = Gateway::new(gateway::Config::new(server, endpoint), seed);
     drive(&mut Announced { machine: &mut gateway, lines }, tls, places, common)?;
     Ok(if gateway.is_deserted() { Exit::Failed } else { Exit::Done })
 }

@@ -143,8 +143,8 @@ fn web() -> Gateway {
     let limits = gateway::Limits { servers: 20_000, ..Default::default() };
     let upstream = client::Limits { connections: 20_000, ..Default::default() };
     let place = Place::Url { url, fields: Vec::new() };
-    let config = gateway::Config::new("server", place, endpoint());
-    Gateway::new(gateway::Config { upstream, limits, ..config }, [1; 32])
+    let server = gateway::Server { upstream, limits, ..gateway::Server::new("server", place) };
+    Gateway::new(gateway::Config::new(server, endpoint()), [1; 32])
 }
 
 /// All in one test: others at the same time would be counted as well.

@@ -1,6 +1,7 @@
 //! What a gateway is made with.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::client::probe::Protocol;
@@ -10,38 +11,53 @@ use crate::server;
 /// What a gateway is made with.
 #[derive(Debug)]
 pub struct Config {
-    /// The server's name in messages to people.
-    pub name: String,
-    /// Where the server is.
-    pub place: Place,
-    /// What the server is taken to speak. Default: it is asked.
-    pub protocol: Protocol,
-    /// Whether the server is started, or connected to, before anybody needs it.
-    pub eager: bool,
     /// Our side towards hosts.
     pub endpoint: server::Config,
-    /// What a connection to the server may cost.
+    /// The servers.
+    pub servers: Vec<Server>,
+    /// Requests that run when we are asked to stop have this long. Default 5 s.
+    pub drain: Duration,
+}
+
+impl Config {
+    /// The defaults, for one server and these hosts.
+    pub fn new(server: Server, endpoint: server::Config) -> Self {
+        Self { endpoint, servers: Vec::from([server]), drain: Duration::from_secs(5) }
+    }
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct Server {
+    /// Its name in messages to people.
+    pub name: String,
+    /// Where it is.
+    pub place: Place,
+    /// What it is taken to speak. Default: it is asked.
+    pub protocol: Protocol,
+    /// Whether it is started, or connected to, before anybody needs it.
+    pub eager: bool,
+    /// What a connection to it may cost.
     pub upstream: client::Limits,
     /// Our own limits.
     pub limits: Limits,
 }
 
-impl Config {
-    /// The defaults, for this server and these hosts.
-    pub fn new(name: &str, place: Place, endpoint: server::Config) -> Self {
+impl Server {
+    /// The defaults, for the server at this place.
+    pub fn new(name: &str, place: Place) -> Self {
         Self {
             name: name.into(),
             place,
             protocol: Protocol::Auto,
             eager: false,
-            endpoint,
             upstream: client::Limits::default(),
             limits: Limits::default(),
         }
     }
 }
 
-/// Limits of a [`Gateway`](super::Gateway).
+/// Limits of a [`Gateway`](super::Gateway) on its side of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// A request without an answer for this long is cancelled and fails. Long enough
@@ -92,8 +108,6 @@ pub struct Limits {
     /// Requests that wait for that verdict, or for that handshake; more are
     /// refused. Default 256.
     pub waiting: usize,
-    /// Requests that run when we are asked to stop have this long. Default 5 s.
-    pub drain: Duration,
 }
 
 impl Default for Limits {
@@ -116,7 +130,6 @@ impl Default for Limits {
             give_up: 10,
             give_up_pause: Duration::from_secs(600),
             waiting: 256,
-            drain: Duration::from_secs(5),
         }
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::machine::{Call, CallKind, Gateway};
+use super::at::{At, Call, CallKind};
 use super::project::Projection;
 use super::rewrite;
 use super::servers::speaks_only_modern;
@@ -15,24 +15,22 @@ use crate::jsonrpc::{Kind, Message, code, get};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::Era;
 use crate::protocol::{meta, method};
-use crate::server::{AskId, Event, ExchangeId, Outcome, PeerId, Request};
+use crate::server::{ExchangeId, Outcome, PeerId, Request};
 
-impl Gateway {
-    pub(super) fn on_host_event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Request(request) => match request.revision.era() {
-                Era::Modern => self.on_modern_request(request),
-                Era::Legacy => self.on_legacy_request(request),
-            },
-            Event::Notification { peer, message } => self.on_notification(peer, &message),
-            Event::Answer { ask, message } => self.on_answer_from_host(ask, &message),
-            Event::Cancelled { exchange, reason } => self.cancel_call(exchange, reason.as_deref()),
-            Event::Ended { peer } => {
-                self.lives.bury(peer);
-                if let Some(id) = self.sessions.remove(&peer) {
-                    self.stop_link(id);
-                }
-            }
+impl At<'_> {
+    /// A request of a host.
+    pub(super) fn on_host_request(&mut self, request: Request<'_>) {
+        match request.revision.era() {
+            Era::Modern => self.on_modern_request(request),
+            Era::Legacy => self.on_legacy_request(request),
+        }
+    }
+
+    /// A host is gone.
+    pub(super) fn on_host_gone(&mut self, peer: PeerId) {
+        self.server.lives.bury(peer);
+        if let Some(id) = self.server.sessions.remove(&peer) {
+            self.stop_link(id);
         }
     }
 
@@ -46,12 +44,12 @@ impl Gateway {
             }
             let id = self.add_link(Some(peer));
             self.born(peer, &self.handshake(request.message.params(), None));
-            if let Some(old) = self.sessions.insert(peer, id) {
+            if let Some(old) = self.server.sessions.insert(peer, id) {
                 self.stop_link(old);
             }
             (id, CallKind::Initialize { exchange, host: request.revision })
         } else {
-            match self.sessions.get(&peer) {
+            match self.server.sessions.get(&peer) {
                 Some(id) => (*id, CallKind::Relay { exchange, logs: true }),
                 None => return self.begin_again(request),
             }
@@ -61,13 +59,15 @@ impl Gateway {
 
     /// Sends a legacy request of a host to the server.
     pub(super) fn relay_legacy(&mut self, id: UpstreamId, request: &Request<'_>, kind: CallKind) {
-        let now = self.now;
+        let now = self.hub.now;
         let spare = match kind {
             CallKind::Relay { .. } => self.spare(request),
             _ => None,
         };
-        let protocol = self.config.protocol;
-        let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
+        let protocol = self.server.config.protocol;
+        let Some(link) = self.server.links.get_mut(&id) else {
+            return self.no_server(request.exchange);
+        };
         let params = request.message.params();
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
@@ -80,9 +80,9 @@ impl Gateway {
         let params = rewritten.as_deref().or(params);
         let method = request.message.method();
         let projection = Projection::of(link.upstream.revision(), request.revision, method);
-        let sent = link.upstream.request(&mut self.wires, method, params, &[]);
+        let sent = link.upstream.request(&mut self.hub.wires, method, params, &[]);
         link.calls.insert(sent, Call { kind, token, projection, spare, sent: now, since: now });
-        self.routes.insert(request.exchange, (id, sent));
+        self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
     }
@@ -102,17 +102,19 @@ impl Gateway {
         request: Request<'_>,
         spare: Option<Box<Request<'static>>>,
     ) {
-        let now = self.now;
-        let Some(link) = self.links.get_mut(&id) else { return self.no_server(request.exchange) };
+        let now = self.hub.now;
+        let Some(link) = self.server.links.get_mut(&id) else {
+            return self.no_server(request.exchange);
+        };
         let message = &request.message;
         let params = message.params();
         let mut fields = Vec::new();
         if message.method() == method::TOOLS_CALL {
             let theirs = request.fields.as_deref();
-            let schemas = &self.modern.schemas;
+            let schemas = &self.server.modern.schemas;
             if let Some(Err(fault)) = theirs.map(|theirs| schemas.check(params, theirs)) {
                 let fault = Fault::new(code::HEADER_MISMATCH, &fault.to_string());
-                self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+                self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
                 return;
             }
             fields = schemas.fields(params, theirs.unwrap_or_default());
@@ -127,10 +129,10 @@ impl Gateway {
             _ => CallKind::Relay { exchange: request.exchange, logs },
         };
         let method = message.method();
-        let sent = link.upstream.request(&mut self.wires, method, Some(&rewritten), &fields);
+        let sent = link.upstream.request(&mut self.hub.wires, method, Some(&rewritten), &fields);
         link.calls
             .insert(sent, Call { kind, token, projection: None, spare, sent: now, since: now });
-        self.routes.insert(request.exchange, (id, sent));
+        self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
     }
@@ -141,93 +143,86 @@ impl Gateway {
 
     /// Tells a host why its request fails: it is the server's fault, or the way's.
     pub(super) fn fail(&mut self, exchange: ExchangeId, why: impl fmt::Display) {
-        let why = alloc::format!("{}: {why}", self.config.name);
+        let why = alloc::format!("{}: {why}", self.server.config.name);
         self.refuse(exchange, &Fault::new(code::INTERNAL_ERROR, &why));
     }
 
     pub(super) fn refuse(&mut self, exchange: ExchangeId, fault: &Fault) {
-        self.endpoint.respond(exchange, Outcome::Error(&fault.object));
+        self.hub.endpoint.respond(exchange, Outcome::Error(&fault.object));
     }
 
-    fn on_notification(&mut self, peer: PeerId, message: &Message<'_>) {
+    /// A notification of a host.
+    pub(super) fn on_notification(&mut self, peer: PeerId, message: &Message<'_>) {
         if !self.may_notify(peer, message) {
             return;
         }
-        let Some(&id) = self.sessions.get(&peer) else { return };
-        let Some(link) = self.links.get_mut(&id) else { return };
-        link.upstream.notify(&mut self.wires, message.method(), message.params());
+        let Some(&id) = self.server.sessions.get(&peer) else { return };
+        let Some(link) = self.server.links.get_mut(&id) else { return };
+        link.upstream.notify(&mut self.hub.wires, message.method(), message.params());
         if message.method() == method::INITIALIZED {
-            link.upstream.listen(&mut self.wires);
+            link.upstream.listen(&mut self.hub.wires);
         }
         self.touch(id);
     }
 
-    fn on_answer_from_host(&mut self, ask: AskId, message: &Message<'_>) {
-        let Some((id, raw)) = self.asks.remove(&ask) else { return };
-        let Some(link) = self.links.get_mut(&id) else { return };
-        link.asked.remove(&raw);
+    /// The answer of a host to a question of the server's, by its raw id.
+    pub(super) fn on_answer_from_host(&mut self, id: UpstreamId, raw: &str, message: &Message<'_>) {
+        let Some(link) = self.server.links.get_mut(&id) else { return };
+        link.asked.remove(raw);
         let outcome = match message.kind() {
             Kind::Error => Outcome::Error(message.error().unwrap_or("{}")),
             _ => Outcome::Result(message.result().unwrap_or("{}")),
         };
-        link.upstream.answer(&mut self.wires, &raw, outcome);
+        link.upstream.answer(&mut self.hub.wires, raw, outcome);
         self.touch(id);
     }
 
     /// Nobody waits for the answer to a host's request any more.
     pub(super) fn cancel_call(&mut self, exchange: ExchangeId, reason: Option<&str>) {
-        self.modern.forget_waiting(exchange);
-        self.shared.forget_waiting(exchange);
-        self.lives.forget_waiting(exchange);
-        let Some((id, request)) = self.routes.remove(&exchange) else { return };
-        let Some(link) = self.links.get_mut(&id) else { return };
+        self.server.modern.forget_waiting(exchange);
+        self.server.shared.forget_waiting(exchange);
+        self.server.lives.forget_waiting(exchange);
+        let Some((id, request)) = self.server.routes.remove(&exchange) else { return };
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         // A handshake cannot be cancelled (CAN-04): its session just ends.
         let call = link.take(request);
         if !matches!(call, Some(Call { kind: CallKind::Initialize { .. }, .. })) {
-            link.upstream.cancel(&mut self.wires, request, reason);
+            link.upstream.cancel(&mut self.hub.wires, request, reason);
         }
         self.touch(id);
     }
 
     /// Ends a connection to the server, and what waits for it.
     pub(super) fn stop_link(&mut self, id: UpstreamId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
-        link.upstream.stop(&mut self.wires);
+        let Some(link) = self.server.links.get_mut(&id) else { return };
+        link.upstream.stop(&mut self.hub.wires);
         let asked = core::mem::take(&mut link.asked);
         for ask in asked.into_values() {
-            self.asks.remove(&ask);
-            self.endpoint.withdraw(ask, None);
+            self.hub.asks.remove(&ask);
+            self.hub.endpoint.withdraw(ask, None);
         }
         self.touch(id);
     }
-
-    /// Forgets a connection of which nothing is left.
-    pub(super) fn bury(&mut self, id: UpstreamId) {
-        let Some(link) = self.links.get(&id) else { return };
-        if link.upstream.has_ended() && link.upstream.is_gone() && link.calls.is_empty() {
-            self.links.remove(&id);
-            self.timed.remove(&id);
-        }
-    }
 }
 
-impl Gateway {
+impl At<'_> {
     fn sweep_calls_later(&mut self) {
-        if self.call_sweep.is_none() {
-            let limits = &self.config.limits;
-            self.call_sweep = Some(self.now + limits.call_idle.min(limits.call_total));
+        if self.server.call_sweep.is_none() {
+            let limits = &self.server.config.limits;
+            self.server.call_sweep = Some(self.hub.now + limits.call_idle.min(limits.call_total));
         }
     }
 
     /// Fails requests that have shown no sign of life for too long.
     pub(super) fn sweep_calls(&mut self) {
-        if self.call_sweep.is_none_or(|at| at > self.now) {
+        if self.server.call_sweep.is_none_or(|at| at > self.hub.now) {
             return;
         }
-        self.call_sweep = None;
-        let (idle, total) = (self.config.limits.call_idle, self.config.limits.call_total);
+        self.server.call_sweep = None;
+        let (idle, total) =
+            (self.server.config.limits.call_idle, self.server.config.limits.call_total);
         let (mut late, mut next) = (Vec::new(), None);
-        for call in self.links.values().flat_map(|link| link.calls.values()) {
+        for call in self.server.links.values().flat_map(|link| link.calls.values()) {
             let (CallKind::Relay { exchange, .. }
             | CallKind::ListTools { exchange, .. }
             | CallKind::Initialize { exchange, .. }) = call.kind
@@ -235,13 +230,13 @@ impl Gateway {
                 continue;
             };
             let at = (call.since + idle).min(call.sent + total);
-            if at <= self.now {
+            if at <= self.hub.now {
                 late.push(exchange);
             } else {
                 next = Some(next.map_or(at, |before: crate::time::Instant| before.min(at)));
             }
         }
-        self.call_sweep = next;
+        self.server.call_sweep = next;
         for exchange in late {
             self.cancel_call(exchange, Some(r#""timed out""#));
             self.fail(exchange, "it did not answer in time");
@@ -249,18 +244,18 @@ impl Gateway {
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// Whether a legacy session with the server may begin; why not, if not.
     pub(super) fn may_initialize(&self) -> Result<(), Fault> {
-        match self.config.protocol.era() {
-            Some(Era::Modern) => Err(speaks_only_modern(&self.config.name, "null")),
+        match self.server.config.protocol.era() {
+            Some(Era::Modern) => Err(speaks_only_modern(&self.server.config.name, "null")),
             Some(Era::Legacy) | None => self.room(),
         }
     }
 
     /// The parameters of `initialize` for the server.
     pub(super) fn handshake(&self, params: Option<&str>, token: Option<&str>) -> String {
-        handshake(self.config.protocol, params, token)
+        handshake(self.server.config.protocol, params, token)
     }
 }
 

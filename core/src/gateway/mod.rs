@@ -9,6 +9,8 @@
 //! | --- | --- |
 //! | `config` | what a gateway is made with |
 //! | `machine` | the inputs and outputs, and whose they are |
+//! | `dispatch` | whose a message of a host is |
+//! | `at` | one server, with what all of them share |
 //! | `hosts` | what hosts ask and tell |
 //! | `servers` | what the server answers, asks and tells |
 //! | `modern` | the connection of modern requests, and what the server speaks |
@@ -23,7 +25,9 @@
 //! | `pressure` | who is paused until whom has been read |
 //! | `shutdown` | the end, in good order |
 
+mod at;
 mod config;
+mod dispatch;
 mod hosts;
 mod machine;
 mod modern;
@@ -41,5 +45,5 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Limits};
+pub use config::{Config, Limits, Server};
 pub use machine::Gateway;

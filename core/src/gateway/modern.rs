@@ -7,7 +7,7 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use super::machine::{Call, CallKind, Gateway};
+use super::at::{At, Call, CallKind};
 use super::relearn::Relearning;
 use super::relisten::Relistening;
 use crate::client::schemas::Schemas;
@@ -80,18 +80,18 @@ impl Modern {
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// A modern request of a host.
     pub(super) fn on_modern_request(&mut self, request: Request<'_>) {
-        match self.modern.verdict {
+        match self.server.modern.verdict {
             Verdict::Modern(id) => self.relay_modern(id, request),
-            Verdict::Legacy(until) if self.now < until => self.refuse_modern(&request),
+            Verdict::Legacy(until) if self.hub.now < until => self.refuse_modern(&request),
             Verdict::Asked { .. } => self.wait(request),
             Verdict::Unknown | Verdict::Legacy(_) => match self.room() {
-                _ if self.config.protocol.era() == Some(Era::Legacy) => {
+                _ if self.server.config.protocol.era() == Some(Era::Legacy) => {
                     self.refuse_modern(&request);
                 }
-                Ok(()) if self.config.protocol.era() == Some(Era::Modern) => {
+                Ok(()) if self.server.config.protocol.era() == Some(Era::Modern) => {
                     let id = self.presume_modern();
                     self.relay_modern(id, request);
                 }
@@ -105,35 +105,35 @@ impl Gateway {
     }
 
     fn wait(&mut self, request: Request<'_>) {
-        if self.modern.waiting.len() >= self.config.limits.waiting {
+        if self.server.modern.waiting.len() >= self.server.config.limits.waiting {
             return self.too_many_waiting(request.exchange);
         }
-        self.modern.waiting.push_back(request.into_owned());
+        self.server.modern.waiting.push_back(request.into_owned());
     }
 
     /// It speaks a modern revision, for the configuration says so.
     pub(super) fn presume_modern(&mut self) -> UpstreamId {
         let id = self.add_link(None);
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.server.links.get_mut(&id) {
             link.upstream.speak(Revision::NEWEST_MODERN);
         }
-        self.modern.verdict = Verdict::Modern(id);
+        self.server.modern.verdict = Verdict::Modern(id);
         id
     }
 
     /// What is to be done before anybody asks for it.
     pub(super) fn begin(&mut self) {
-        if !core::mem::take(&mut self.config.eager) {
+        if !core::mem::take(&mut self.server.config.eager) {
             return;
         }
-        match self.config.protocol.era() {
+        match self.server.config.protocol.era() {
             Some(Era::Legacy) => self.open_shared(),
             Some(Era::Modern) => {
                 let id = self.presume_modern();
                 self.discover(id, CallKind::Restore);
             }
             None => {
-                self.modern.eager = true;
+                self.server.modern.eager = true;
                 self.probe();
             }
         }
@@ -141,7 +141,7 @@ impl Gateway {
 
     fn probe(&mut self) {
         let id = self.add_link(None);
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.server.links.get_mut(&id) {
             link.upstream.speak(Revision::NEWEST_MODERN);
         }
         self.ask(id, false);
@@ -149,16 +149,16 @@ impl Gateway {
 
     fn ask(&mut self, id: UpstreamId, again: bool) {
         self.discover(id, CallKind::Probe);
-        let until = self.now + self.config.limits.probe;
-        self.modern.verdict = Verdict::Asked { id, until, again };
+        let until = self.hub.now + self.server.config.limits.probe;
+        self.server.modern.verdict = Verdict::Asked { id, until, again };
     }
 
     fn discover(&mut self, id: UpstreamId, kind: CallKind) {
-        let now = self.now;
-        if let Some(link) = self.links.get_mut(&id) {
+        let now = self.hub.now;
+        if let Some(link) = self.server.links.get_mut(&id) {
             let params = probe::params();
             let request =
-                link.upstream.request(&mut self.wires, method::DISCOVER, Some(&params), &[]);
+                link.upstream.request(&mut self.hub.wires, method::DISCOVER, Some(&params), &[]);
             link.calls.insert(request, Call::ours(kind, now));
         }
         self.touch(id);
@@ -166,18 +166,20 @@ impl Gateway {
 
     /// The server has answered the probe.
     pub(super) fn on_probe_answer(&mut self, id: UpstreamId, message: &Message<'_>) {
-        let again = matches!(self.modern.verdict, Verdict::Asked { again: true, .. });
-        let name = &self.config.name;
+        let again = matches!(self.server.modern.verdict, Verdict::Asked { again: true, .. });
+        let name = &self.server.config.name;
         match probe::judge(message) {
             probe::Verdict::Modern => {
                 self.started(id);
-                self.modern.verdict = Verdict::Modern(id);
-                for request in core::mem::take(&mut self.modern.waiting) {
+                self.server.modern.verdict = Verdict::Modern(id);
+                for request in core::mem::take(&mut self.server.modern.waiting) {
                     self.relay_modern(id, request);
                 }
             }
             probe::Verdict::Again if !again => self.ask(id, true),
-            probe::Verdict::Legacy => self.judge_legacy(id, self.config.limits.legacy_verdict),
+            probe::Verdict::Legacy => {
+                self.judge_legacy(id, self.server.config.limits.legacy_verdict)
+            }
             probe::Verdict::Later => {
                 let ours = Revision::NEWEST_MODERN;
                 let why = alloc::format!("{name}: it speaks only what came after MCP {ours}");
@@ -193,12 +195,12 @@ impl Gateway {
 
     /// The probe was not answered.
     pub(super) fn on_probe_failure(&mut self, id: UpstreamId, failure: &Failure) {
-        let pipe = !self.config.place.is_url();
+        let pipe = !self.server.config.place.is_url();
         match probe::judge_failure(failure, pipe) {
-            Some(_) if pipe => self.judge_legacy(id, self.config.limits.legacy_guess),
-            Some(_) => self.judge_legacy(id, self.config.limits.legacy_verdict),
+            Some(_) if pipe => self.judge_legacy(id, self.server.config.limits.legacy_guess),
+            Some(_) => self.judge_legacy(id, self.server.config.limits.legacy_verdict),
             None => {
-                let why = alloc::format!("{}: {failure}", self.config.name);
+                let why = alloc::format!("{}: {failure}", self.server.config.name);
                 self.give_up_modern(id, &why);
             }
         }
@@ -206,40 +208,40 @@ impl Gateway {
 
     /// The time for the answer to the probe has passed.
     pub(super) fn check_probe(&mut self) {
-        let Verdict::Asked { id, until, .. } = self.modern.verdict else { return };
-        if until > self.now {
+        let Verdict::Asked { id, until, .. } = self.server.modern.verdict else { return };
+        if until > self.hub.now {
             return;
         }
-        if !self.config.place.is_url() {
-            self.judge_legacy(id, self.config.limits.legacy_guess);
+        if !self.server.config.place.is_url() {
+            self.judge_legacy(id, self.server.config.limits.legacy_guess);
         } else {
-            let why = alloc::format!("{}: it does not answer", self.config.name);
+            let why = alloc::format!("{}: it does not answer", self.server.config.name);
             self.give_up_modern(id, &why);
         }
     }
 
     fn judge_legacy(&mut self, id: UpstreamId, believed: Duration) {
-        self.modern.verdict = Verdict::Legacy(self.now + believed);
-        if let Some(link) = self.links.get_mut(&id) {
+        self.server.modern.verdict = Verdict::Legacy(self.hub.now + believed);
+        if let Some(link) = self.server.links.get_mut(&id) {
             // Whatever became of it then says nothing of how it starts.
             link.works = true;
         }
         self.stop_link(id);
-        if core::mem::take(&mut self.modern.eager) {
+        if core::mem::take(&mut self.server.modern.eager) {
             self.open_shared();
         }
-        for request in core::mem::take(&mut self.modern.waiting) {
+        for request in core::mem::take(&mut self.server.modern.waiting) {
             self.refuse_modern(&request);
         }
     }
 
     /// No verdict: the next request asks again.
     fn give_up_modern(&mut self, id: UpstreamId, why: &str) {
-        self.modern.verdict = Verdict::Unknown;
+        self.server.modern.verdict = Verdict::Unknown;
         self.stop_link(id);
         let fault = Fault::new(code::INTERNAL_ERROR, why);
-        for request in core::mem::take(&mut self.modern.waiting) {
-            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+        for request in core::mem::take(&mut self.server.modern.waiting) {
+            self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
         }
     }
 
@@ -248,7 +250,7 @@ impl Gateway {
     fn refuse_modern(&mut self, request: &Request<'_>) {
         let why = alloc::format!(
             "{} speaks no MCP later than {}: begin with initialize",
-            self.config.name,
+            self.server.config.name,
             Revision::NEWEST_LEGACY
         );
         let code = match request.message.method() {
@@ -256,6 +258,6 @@ impl Gateway {
             _ => code::INVALID_REQUEST,
         };
         let fault = Fault::new(code, &why);
-        self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+        self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
     }
 }

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::machine::{Call, CallKind, Gateway};
+use super::at::{At, Call, CallKind};
 use crate::client::{UpstreamId, probe};
 use crate::jsonrpc::{Message, code, get, with_member};
 use crate::protocol::method;
@@ -37,10 +37,11 @@ impl Relearning {
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// A copy of a call that may have to be sent again.
     pub(super) fn spare_call(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
-        let fits = request.message.method() == method::TOOLS_CALL && self.config.place.is_url();
+        let fits =
+            request.message.method() == method::TOOLS_CALL && self.server.config.place.is_url();
         fits.then(|| Box::new(request.to_owned()))
     }
 
@@ -56,16 +57,16 @@ impl Gateway {
             return false;
         }
         let waiting = (request, String::from(error));
-        match &mut self.modern.relearning {
+        match &mut self.server.modern.relearning {
             Some(relearning) if relearning.id == id => {
-                if relearning.waiting.len() >= self.config.limits.waiting {
+                if relearning.waiting.len() >= self.server.config.limits.waiting {
                     return false;
                 }
                 relearning.waiting.push(waiting);
             }
             Some(_) => return false,
             none => {
-                let until = self.now + self.config.limits.handshake;
+                let until = self.hub.now + self.server.config.limits.handshake;
                 let waiting = Vec::from([waiting]);
                 *none = Some(Relearning { id, until, pages: 0, waiting });
                 self.list_again(None);
@@ -75,18 +76,18 @@ impl Gateway {
     }
 
     fn list_again(&mut self, cursor: Option<&str>) {
-        let Some(relearning) = &mut self.modern.relearning else { return };
+        let Some(relearning) = &mut self.server.modern.relearning else { return };
         relearning.pages += 1;
-        let (id, now) = (relearning.id, self.now);
+        let (id, now) = (relearning.id, self.hub.now);
         let mut params = probe::params();
         if cursor.is_some() {
             let mut paged = String::new();
             with_member(&params, "cursor", cursor, &mut paged);
             params = paged;
         }
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.server.links.get_mut(&id) {
             let method = method::TOOLS_LIST;
-            let request = link.upstream.request(&mut self.wires, method, Some(&params), &[]);
+            let request = link.upstream.request(&mut self.hub.wires, method, Some(&params), &[]);
             link.calls.insert(request, Call::ours(CallKind::Relearn, now));
         }
         self.touch(id);
@@ -96,8 +97,8 @@ impl Gateway {
     pub(super) fn on_relearnt(&mut self, message: &Message<'_>) {
         let Some(result) = message.result() else { return self.relearnt(false) };
         // Whoever lists them for a host says which are hidden.
-        let _ = self.modern.schemas.learn(result);
-        let more = self.modern.relearning.as_ref().is_some_and(|it| it.pages < PAGES);
+        let _ = self.server.modern.schemas.learn(result);
+        let more = self.server.modern.relearning.as_ref().is_some_and(|it| it.pages < PAGES);
         match get(result, "nextCursor").filter(|cursor| more && cursor.starts_with('"')) {
             Some(cursor) => self.list_again(Some(cursor)),
             None => self.relearnt(true),
@@ -106,20 +107,22 @@ impl Gateway {
 
     /// The calls that waited are sent again, or refused as the server did.
     pub(super) fn relearnt(&mut self, well: bool) {
-        let Some(Relearning { id, waiting, .. }) = self.modern.relearning.take() else { return };
+        let Some(Relearning { id, waiting, .. }) = self.server.modern.relearning.take() else {
+            return;
+        };
         for (request, error) in waiting {
             if well {
                 self.send_modern(id, request, None);
             } else {
-                self.endpoint.respond(request.exchange, Outcome::Error(&error));
+                self.hub.endpoint.respond(request.exchange, Outcome::Error(&error));
             }
         }
     }
 
     /// Gives up a list that takes too long.
     pub(super) fn check_relearning(&mut self) {
-        let now = self.now;
-        if self.modern.relearning.as_ref().is_some_and(|it| it.until <= now) {
+        let now = self.hub.now;
+        if self.server.modern.relearning.as_ref().is_some_and(|it| it.until <= now) {
             self.relearnt(false);
         }
     }

@@ -8,7 +8,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::machine::Gateway;
+use super::at::At;
 use super::rewrite;
 use crate::client::Failure;
 use crate::jsonrpc::{elements, get};
@@ -57,27 +57,27 @@ impl Relistening {
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// The stream of a subscription has broken.
     pub(super) fn relisten_later(&mut self, request: Box<Request<'static>>, failure: &Failure) {
         let exchange = request.exchange;
-        let tries = self.modern.relistening.known.entry(exchange).or_default();
+        let tries = self.server.modern.relistening.known.entry(exchange).or_default();
         *tries += 1;
         let tries = *tries;
-        if tries > self.config.limits.relistens {
-            self.modern.relistening.forget(exchange);
+        if tries > self.server.config.limits.relistens {
+            self.server.modern.relistening.forget(exchange);
             return self.fail(exchange, failure);
         }
         let pause = backoff(Duration::from_secs(1), tries - 1, LONGEST);
-        self.modern.relistening.later.push((self.now + pause, request));
+        self.server.modern.relistening.later.push((self.hub.now + pause, request));
     }
 
     /// Takes up again what is due.
     pub(super) fn check_relistening(&mut self) {
-        let now = self.now;
-        let all = core::mem::take(&mut self.modern.relistening.later);
+        let now = self.hub.now;
+        let all = core::mem::take(&mut self.server.modern.relistening.later);
         let (due, later) = all.into_iter().partition(|(at, _)| *at <= now);
-        self.modern.relistening.later = later;
+        self.server.modern.relistening.later = later;
         let due: Vec<(Instant, Box<Request<'static>>)> = due;
         for (_, request) in due {
             self.on_modern_request(*request);
@@ -87,11 +87,11 @@ impl Gateway {
     /// The server acknowledges a subscription. If the host has been told so before, it is
     /// told instead that all that it listens for may have changed.
     pub(super) fn is_relistened(&mut self, exchange: ExchangeId, params: Option<&str>) -> bool {
-        if self.modern.relistening.known.insert(exchange, 0).is_none() {
+        if self.server.modern.relistening.known.insert(exchange, 0).is_none() {
             return false;
         }
         let filter = params.and_then(|params| get(params, "notifications")).unwrap_or("{}");
-        let theirs = self.endpoint.id_of(exchange).unwrap_or("null").to_string();
+        let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null").to_string();
         let id = [(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))];
         let mut told = Vec::new();
         for (member, method) in LISTS {
@@ -104,7 +104,7 @@ impl Gateway {
             told.push((method::RESOURCE_UPDATED, meta::with(Some(&params), &id)));
         }
         for (method, params) in told {
-            self.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
+            self.hub.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
         }
         true
     }

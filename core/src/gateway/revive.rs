@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::{String, ToString};
 
-use super::machine::{Call, CallKind, Gateway};
+use super::at::{At, Call, CallKind};
 use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::{Message, get, string};
 use crate::protocol::method;
@@ -72,7 +72,7 @@ impl Lives {
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// A host begins a session.
     pub(super) fn born(&mut self, peer: PeerId, initialize: &str) {
         let life = Life {
@@ -82,29 +82,30 @@ impl Gateway {
             level: None,
             subscribed: BTreeSet::new(),
         };
-        self.lives.known.insert(peer, life);
+        self.server.lives.known.insert(peer, life);
     }
 
     /// The server has agreed.
     pub(super) fn opened(&mut self, id: UpstreamId) {
-        let peer = self.links.get(&id).and_then(|link| link.peer);
-        if let Some(life) = peer.and_then(|peer| self.lives.known.get_mut(&peer)) {
-            life.open = Some(self.now);
+        let peer = self.server.links.get(&id).and_then(|link| link.peer);
+        if let Some(life) = peer.and_then(|peer| self.server.lives.known.get_mut(&peer)) {
+            life.open = Some(self.hub.now);
         }
     }
 
     /// A copy of a request, if it may have to be sent again, or sets something that
     /// has to be set again.
     pub(super) fn spare(&self, request: &Request<'_>) -> Option<Box<Request<'static>>> {
-        self.lives.known.get(&request.peer?)?;
-        let kept = self.config.place.is_url() || method::needs_session(request.message.method());
+        self.server.lives.known.get(&request.peer?)?;
+        let kept =
+            self.server.config.place.is_url() || method::needs_session(request.message.method());
         kept.then(|| Box::new(request.to_owned()))
     }
 
     /// The server has done what a host asked.
     pub(super) fn remember(&mut self, request: &Request<'_>) {
-        let most = self.config.limits.subscriptions;
-        let life = request.peer.and_then(|peer| self.lives.known.get_mut(&peer));
+        let most = self.server.config.limits.subscriptions;
+        let life = request.peer.and_then(|peer| self.server.lives.known.get_mut(&peer));
         let Some(life) = life else { return };
         let params = request.message.params().unwrap_or("{}");
         match request.message.method() {
@@ -121,18 +122,18 @@ impl Gateway {
 
     /// Whether a notification of a host may go to the server now.
     pub(super) fn may_notify(&mut self, peer: PeerId, message: &Message<'_>) -> bool {
-        if let Some(life) = self.lives.known.get_mut(&peer) {
+        if let Some(life) = self.server.lives.known.get_mut(&peer) {
             life.initialized |= message.method() == method::INITIALIZED;
         }
-        !self.lives.revivals.contains_key(&peer)
+        !self.server.lives.revivals.contains_key(&peer)
     }
 
     /// Keeps a request back if its session is just beginning again. Gives it back
     /// if not.
     pub(super) fn await_revival<'a>(&mut self, request: Request<'a>) -> Option<Request<'a>> {
-        let revival = request.peer.and_then(|peer| self.lives.revivals.get_mut(&peer));
+        let revival = request.peer.and_then(|peer| self.server.lives.revivals.get_mut(&peer));
         let Some(revival) = revival else { return Some(request) };
-        if revival.waiting.len() < self.config.limits.waiting {
+        if revival.waiting.len() < self.server.config.limits.waiting {
             revival.waiting.push_back(request.into_owned());
         } else {
             self.too_many_waiting(request.exchange);
@@ -144,7 +145,7 @@ impl Gateway {
     /// is sent again.
     pub(super) fn send_again(&mut self, id: UpstreamId, request: Request<'static>) -> bool {
         let Some(peer) = request.peer else { return false };
-        if self.sessions.get(&peer) == Some(&id) {
+        if self.server.sessions.get(&peer) == Some(&id) {
             // If the last one has only just begun, another is no help.
             if !self.is_settled(peer) || self.room().is_err() {
                 return false;
@@ -170,29 +171,31 @@ impl Gateway {
 
     /// Whether a session has ever begun.
     fn has_worked(&self, peer: PeerId) -> bool {
-        self.lives.known.get(&peer).is_some_and(|life| life.open.is_some())
+        self.server.lives.known.get(&peer).is_some_and(|life| life.open.is_some())
     }
 
     /// Whether a session has worked for a while.
     fn is_settled(&self, peer: PeerId) -> bool {
-        let since = self.lives.known.get(&peer).and_then(|life| life.open);
-        since.is_some_and(|since| self.now.since(since) >= self.config.limits.revive_pause)
+        let since = self.server.lives.known.get(&peer).and_then(|life| life.open);
+        since.is_some_and(|since| {
+            self.hub.now.since(since) >= self.server.config.limits.revive_pause
+        })
     }
 
     /// Begins another session with the server for that of a host.
     fn revive(&mut self, peer: PeerId) {
-        let Some(life) = self.lives.known.get(&peer) else { return };
-        let until = self.now + self.config.limits.handshake;
+        let Some(life) = self.server.lives.known.get(&peer) else { return };
+        let until = self.hub.now + self.server.config.limits.handshake;
         let params = life.initialize.clone();
-        self.lives.revivals.insert(peer, Revival { until, waiting: VecDeque::new() });
+        self.server.lives.revivals.insert(peer, Revival { until, waiting: VecDeque::new() });
         let id = self.add_link(Some(peer));
-        let now = self.now;
-        if let Some(link) = self.links.get_mut(&id) {
+        let now = self.hub.now;
+        if let Some(link) = self.server.links.get_mut(&id) {
             let method = method::INITIALIZE;
-            let request = link.upstream.request(&mut self.wires, method, Some(&params), &[]);
+            let request = link.upstream.request(&mut self.hub.wires, method, Some(&params), &[]);
             link.calls.insert(request, Call::ours(CallKind::Revive { peer }, now));
         }
-        self.sessions.insert(peer, id);
+        self.server.sessions.insert(peer, id);
         self.touch(id);
     }
 
@@ -204,9 +207,9 @@ impl Gateway {
             return self.on_revival_failure(peer, "it refuses to begin our session again", false);
         };
         self.started(id);
-        let life = self.lives.known.get_mut(&peer);
-        let (Some(life), Some(link)) = (life, self.links.get_mut(&id)) else { return };
-        let (wires, now) = (&mut self.wires, self.now);
+        let life = self.server.lives.known.get_mut(&peer);
+        let (Some(life), Some(link)) = (life, self.server.links.get_mut(&id)) else { return };
+        let (wires, now) = (&mut self.hub.wires, self.hub.now);
         link.upstream.speak(revision);
         if life.initialized {
             link.upstream.notify(wires, method::INITIALIZED, None);
@@ -222,7 +225,7 @@ impl Gateway {
         }
         life.open = Some(now);
         self.touch(id);
-        let revival = self.lives.revivals.remove(&peer);
+        let revival = self.server.lives.revivals.remove(&peer);
         for request in revival.into_iter().flat_map(|revival| revival.waiting) {
             let kind = CallKind::Relay { exchange: request.exchange, logs: true };
             self.relay_legacy(id, &request, kind);
@@ -232,17 +235,17 @@ impl Gateway {
     /// There is no new session. It may be tried again when it is needed; if not, the
     /// host has to begin anew.
     pub(super) fn on_revival_failure(&mut self, peer: PeerId, why: &str, again: bool) {
-        let Some(revival) = self.lives.revivals.remove(&peer) else { return };
+        let Some(revival) = self.server.lives.revivals.remove(&peer) else { return };
         for request in revival.waiting {
             self.fail(request.exchange, why);
         }
-        if let Some(id) = self.sessions.remove(&peer) {
+        if let Some(id) = self.server.sessions.remove(&peer) {
             self.stop_link(id);
         }
         if !again {
-            self.lives.bury(peer);
-            self.deserted |= self.endpoint.is_on_stdio(peer);
-            self.endpoint.end_peer(peer);
+            self.server.lives.bury(peer);
+            self.hub.deserted |= self.hub.endpoint.is_on_stdio(peer);
+            self.hub.endpoint.end_peer(peer);
         }
     }
 
@@ -252,7 +255,7 @@ impl Gateway {
         let at_once = self.is_settled(peer) && self.room().is_ok();
         match failure {
             Failure::Exited(..) | Failure::Broken if self.has_worked(peer) && !at_once => {
-                self.sessions.remove(&peer);
+                self.server.sessions.remove(&peer);
                 true
             }
             Failure::Exited(..) | Failure::Broken | Failure::SessionLost if at_once => {
@@ -265,9 +268,9 @@ impl Gateway {
 
     /// Gives up new sessions that take too long to begin.
     pub(super) fn check_revivals(&mut self) {
-        let now = self.now;
+        let now = self.hub.now;
         let late = |(_, revival): &(&PeerId, &Revival)| revival.until <= now;
-        while let Some(peer) = self.lives.revivals.iter().find(late).map(|(peer, _)| *peer) {
+        while let Some(peer) = self.server.lives.revivals.iter().find(late).map(|(peer, _)| *peer) {
             self.on_revival_failure(peer, "it does not begin our session again", true);
         }
     }

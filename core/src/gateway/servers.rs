@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::machine::{Call, CallKind, Gateway};
+use super::at::{At, Call, CallKind};
 use super::modern::Verdict;
 use super::question::{Question, question};
 use super::{project, rewrite};
@@ -14,7 +14,7 @@ use crate::protocol::shape::Shape;
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, NotAsked, Outcome, PeerId, Route};
 
-impl Gateway {
+impl At<'_> {
     pub(super) fn on_server_event(&mut self, id: UpstreamId, event: Event<'_>) {
         match event {
             Event::Answer { request, message } => self.on_answer(id, request, &message),
@@ -27,9 +27,9 @@ impl Gateway {
     }
 
     fn take_call(&mut self, id: UpstreamId, request: RequestId) -> Option<Call> {
-        let call = self.links.get_mut(&id)?.take(request)?;
+        let call = self.server.links.get_mut(&id)?.take(request)?;
         if let Some(exchange) = call.kind.exchange() {
-            self.routes.remove(&exchange);
+            self.server.routes.remove(&exchange);
         }
         Some(call)
     }
@@ -37,9 +37,9 @@ impl Gateway {
     /// A server that wants to be polled for an answer has reasons that hold for the
     /// way to the host as well.
     fn on_parted(&mut self, id: UpstreamId, request: RequestId) {
-        let call = self.links.get(&id).and_then(|link| link.calls.get(&request));
+        let call = self.server.links.get(&id).and_then(|link| link.calls.get(&request));
         if let Some(exchange) = call.and_then(|call| call.kind.exchange()) {
-            self.endpoint.part(exchange);
+            self.hub.endpoint.part(exchange);
         }
     }
 
@@ -57,20 +57,20 @@ impl Gateway {
             }
             (CallKind::Initialize { exchange, .. }, None) => {
                 let error = message.error().unwrap_or("{}");
-                let fault = refused_handshake(&self.config.name, error);
+                let fault = refused_handshake(&self.server.config.name, error);
                 let error = fault.as_ref().map_or(error, |fault| &fault.object);
-                self.endpoint.respond(exchange, Outcome::Error(error));
-                self.sessions.retain(|_, link| *link != id);
+                self.hub.endpoint.respond(exchange, Outcome::Error(error));
+                self.server.sessions.retain(|_, link| *link != id);
                 self.stop_link(id);
             }
             (CallKind::ListTools { exchange, .. }, Some(result)) => {
                 let learnt = self.learn_tools(result);
                 let result = rewrite::modern_result(learnt.as_deref().unwrap_or(result));
-                self.endpoint.respond(exchange, Outcome::Result(&result));
+                self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) if modern => {
                 let result = rewrite::modern_result(result);
-                self.endpoint.respond(exchange, Outcome::Result(&result));
+                self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) => {
                 if let Some(request) = &call.spare {
@@ -78,16 +78,16 @@ impl Gateway {
                 }
                 let projected = call.projection.and_then(|projection| projection.result(result));
                 let result = projected.as_deref().unwrap_or(result);
-                self.endpoint.respond(exchange, Outcome::Result(result));
+                self.hub.endpoint.respond(exchange, Outcome::Result(result));
             }
             (CallKind::Listen { exchange }, Some(result)) => {
-                self.modern.relistening.forget(exchange);
-                let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
+                self.server.modern.relistening.forget(exchange);
+                let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null");
                 let result = rewrite::modern_result(&meta::with(
                     Some(result),
                     &[(meta::SUBSCRIPTION_ID, Some(theirs))],
                 ));
-                self.endpoint.respond(exchange, Outcome::Result(&result));
+                self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (
                 CallKind::Relay { exchange, .. }
@@ -95,14 +95,14 @@ impl Gateway {
                 | CallKind::Listen { exchange },
                 None,
             ) => {
-                self.modern.relistening.forget(exchange);
+                self.server.modern.relistening.forget(exchange);
                 let error = message.error().unwrap_or("{}");
                 if let Some(request) = call.spare.filter(|_| modern)
                     && self.relearn(id, *request, error)
                 {
                     return;
                 }
-                self.endpoint.respond(exchange, Outcome::Error(error));
+                self.hub.endpoint.respond(exchange, Outcome::Error(error));
             }
         }
     }
@@ -110,20 +110,21 @@ impl Gateway {
     /// Learns what tools mirror into header fields. A client of a URL must hide
     /// those that declare it wrongly: gives the list without them.
     fn learn_tools(&mut self, result: &str) -> Option<String> {
-        let (list, dropped) = self.modern.schemas.learn(result)?;
-        if !self.config.place.is_url() {
+        let (list, dropped) = self.server.modern.schemas.learn(result)?;
+        if !self.server.config.place.is_url() {
             return None;
         }
         for tool in dropped {
-            let name = &self.config.name;
-            self.warn(alloc::format!("{name}: tool {tool} is hidden: its x-mcp-header is invalid"));
+            let name = &self.server.config.name;
+            self.hub
+                .warn(alloc::format!("{name}: tool {tool} is hidden: its x-mcp-header is invalid"));
         }
         Some(list)
     }
 
     /// Whether a connection is the one of modern requests.
     fn is_modern(&self, id: UpstreamId) -> bool {
-        let revision = self.links.get(&id).and_then(|link| link.upstream.revision());
+        let revision = self.server.links.get(&id).and_then(|link| link.upstream.revision());
         revision.is_some_and(|revision| revision.era() == Era::Modern)
     }
 
@@ -136,10 +137,10 @@ impl Gateway {
     ) {
         let agreed = get(result, "protocolVersion").and_then(string);
         let revision = agreed.as_deref().and_then(Revision::parse_legacy);
-        let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
+        let (Some(revision), Some(link)) = (revision, self.server.links.get_mut(&id)) else {
             let fault = self.unknown_version();
-            self.endpoint.respond(exchange, Outcome::Error(&fault.object));
-            self.sessions.retain(|_, link| *link != id);
+            self.hub.endpoint.respond(exchange, Outcome::Error(&fault.object));
+            self.server.sessions.retain(|_, link| *link != id);
             self.stop_link(id);
             return;
         };
@@ -147,7 +148,7 @@ impl Gateway {
         self.started(id);
         self.opened(id);
         let result = rewrite::initialized(result, revision, host);
-        self.endpoint.respond(exchange, Outcome::Result(&result));
+        self.hub.endpoint.respond(exchange, Outcome::Result(&result));
     }
 
     fn on_failure(&mut self, id: UpstreamId, request: RequestId, failure: &Failure) {
@@ -160,7 +161,7 @@ impl Gateway {
         }
         if let CallKind::Listen { exchange } = call.kind
             && failure.is_passing()
-            && self.modern.relistening.knows(exchange)
+            && self.server.modern.relistening.knows(exchange)
             && let Some(request) = call.spare.take()
         {
             return self.relisten_later(request, failure);
@@ -178,7 +179,7 @@ impl Gateway {
         };
         self.fail(exchange, failure);
         if matches!(call.kind, CallKind::Initialize { .. }) {
-            self.sessions.retain(|_, link| *link != id);
+            self.server.sessions.retain(|_, link| *link != id);
             self.stop_link(id);
         } else if *failure == Failure::SessionLost {
             self.on_server_ended(id, failure);
@@ -189,78 +190,79 @@ impl Gateway {
     /// host begins anew.
     fn on_server_ended(&mut self, id: UpstreamId, failure: &Failure) {
         if *failure != Failure::Stopped {
-            self.warn(alloc::format!("{}: {failure}", self.config.name));
+            self.hub.warn(alloc::format!("{}: {failure}", self.server.config.name));
         }
-        if self.modern.verdict == Verdict::Modern(id) {
-            self.modern.verdict = Verdict::Unknown;
+        if self.server.modern.verdict == Verdict::Modern(id) {
+            self.server.modern.verdict = Verdict::Unknown;
         }
         self.count_start(id, failure);
         self.on_shared_ended(id);
-        let peer = self.links.get(&id).and_then(|link| link.peer);
+        let peer = self.server.links.get(&id).and_then(|link| link.peer);
         if let Some(peer) = peer
-            && self.sessions.get(&peer) == Some(&id)
+            && self.server.sessions.get(&peer) == Some(&id)
             && !self.lost(peer, failure)
         {
-            self.sessions.remove(&peer);
-            self.deserted |= self.endpoint.is_on_stdio(peer);
-            self.endpoint.end_peer(peer);
+            self.server.sessions.remove(&peer);
+            self.hub.deserted |= self.hub.endpoint.is_on_stdio(peer);
+            self.hub.endpoint.end_peer(peer);
         }
         self.stop_link(id);
     }
 
     fn on_request(&mut self, id: UpstreamId, message: &Message<'_>, during: Option<RequestId>) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         let raw = message.id().unwrap_or("null");
         if message.method() == method::PING {
-            link.upstream.answer(&mut self.wires, raw, Outcome::Result("{}"));
+            link.upstream.answer(&mut self.hub.wires, raw, Outcome::Result("{}"));
             return;
         }
         let Some(peer) = link.peer else {
             if link.upstream.revision().is_none_or(|revision| revision.era() == Era::Legacy) {
                 // Nothing that it could ask was declared.
                 let fault = Fault::method_not_found(message.method());
-                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+                link.upstream.answer(&mut self.hub.wires, raw, Outcome::Error(&fault.object));
                 return;
             }
-            let name = &self.config.name;
-            self.warn(alloc::format!(
+            let name = &self.server.config.name;
+            self.hub.warn(alloc::format!(
                 "{name}: it sent a request, {}, which 2026-07-28 does not allow; dropped",
                 message.method()
             ));
             return;
         };
         let exchange = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
-        let route = exchange.or_else(|| self.endpoint.running_in(peer).next());
+        let route = exchange.or_else(|| self.hub.endpoint.running_in(peer).next());
         let route = route.map_or(Route::Peer(peer), Route::Exchange);
         let (method, params) = (message.method(), message.params());
         let older = self
+            .hub
             .endpoint
             .revision_of(peer)
             .filter(|host| link.upstream.revision().is_some_and(|server| server > *host));
         let question = older.map_or(Question::Same, |host| question(method, params, host));
         let asked = match question {
-            Question::Same => self.endpoint.ask(route, method, params),
-            Question::Changed(params) => self.endpoint.ask(route, method, Some(&params)),
+            Question::Same => self.hub.endpoint.ask(route, method, params),
+            Question::Changed(params) => self.hub.endpoint.ask(route, method, Some(&params)),
             Question::Refused(fault) => Err(NotAsked::Undeclared(fault)),
             Question::Answered(answer) => {
-                link.upstream.answer(&mut self.wires, raw, Outcome::Result(answer));
-                let name = &self.config.name;
-                self.warn(alloc::format!("{name}: {method}: the host's MCP cannot express it"));
+                link.upstream.answer(&mut self.hub.wires, raw, Outcome::Result(answer));
+                let name = &self.server.config.name;
+                self.hub.warn(alloc::format!("{name}: {method}: the host's MCP cannot express it"));
                 return;
             }
         };
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         match asked {
             Ok(ask) => {
                 link.asked.insert(raw.to_string(), ask);
-                self.asks.insert(ask, (id, raw.to_string()));
+                self.hub.asks.insert(ask, (id, raw.to_string()));
             }
             Err(NotAsked::Undeclared(fault)) => {
-                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+                link.upstream.answer(&mut self.hub.wires, raw, Outcome::Error(&fault.object));
             }
             Err(NotAsked::NoWay) => {
                 let fault = Fault::new(code::INTERNAL_ERROR, "The host cannot be asked now");
-                link.upstream.answer(&mut self.wires, raw, Outcome::Error(&fault.object));
+                link.upstream.answer(&mut self.hub.wires, raw, Outcome::Error(&fault.object));
             }
         }
     }
@@ -276,7 +278,7 @@ impl Gateway {
             method::PROGRESS => self.on_progress(id, params),
             method::CANCELLED => self.on_cancelled_by_server(id, params),
             name => {
-                let peer = self.links.get(&id).and_then(|link| link.peer);
+                let peer = self.server.links.get(&id).and_then(|link| link.peer);
                 match peer {
                     Some(peer) => self.tell_session(id, peer, name, params, during),
                     None => self.tell_modern(id, name, params, during),
@@ -288,16 +290,17 @@ impl Gateway {
     fn on_progress(&mut self, id: UpstreamId, params: Option<&str>) {
         let Some(params) = params else { return };
         let request = get(params, "progressToken").and_then(|raw| raw.parse().ok()).map(RequestId);
-        let (now, counts) = (self.now, self.config.limits.progress_counts);
-        let call = self.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
-            |call| {
-                if counts {
-                    call.since = now;
-                }
-                let older = call.projection.map(|projection| projection.to);
-                Some((call.kind.exchange()?, call.token.as_deref()?, older))
-            },
-        );
+        let (now, counts) = (self.hub.now, self.server.config.limits.progress_counts);
+        let call =
+            self.server.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
+                |call| {
+                    if counts {
+                        call.since = now;
+                    }
+                    let older = call.projection.map(|projection| projection.to);
+                    Some((call.kind.exchange()?, call.token.as_deref()?, older))
+                },
+            );
         // Late ones are dropped (PRG-03).
         let Some((exchange, token, older)) = call else { return };
         let params = rewrite::with(params, "progressToken", token);
@@ -305,17 +308,17 @@ impl Gateway {
             Some(to) => project::project(&params, Shape::Progress, to),
             None => params,
         };
-        self.endpoint.notify(Route::Exchange(exchange), method::PROGRESS, Some(&params));
+        self.hub.endpoint.notify(Route::Exchange(exchange), method::PROGRESS, Some(&params));
     }
 
     /// The server withdraws a question, or ends a subscription.
     fn on_cancelled_by_server(&mut self, id: UpstreamId, params: Option<&str>) {
         let Some(params) = params else { return };
         let Some(raw) = get(params, "requestId") else { return };
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         if let Some(ask) = link.asked.remove(raw) {
-            self.asks.remove(&ask);
-            self.endpoint.withdraw(ask, get(params, "reason"));
+            self.hub.asks.remove(&ask);
+            self.hub.endpoint.withdraw(ask, get(params, "reason"));
             return;
         }
         let listen = raw.parse().ok().map(RequestId).filter(|request| {
@@ -326,10 +329,10 @@ impl Gateway {
             && let Some(Call { kind: CallKind::Listen { exchange }, .. }) =
                 self.take_call(id, request)
         {
-            let theirs = self.endpoint.id_of(exchange).unwrap_or("null");
+            let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null");
             let id = [(meta::SUBSCRIPTION_ID, Some(theirs))];
             let result = rewrite::modern_result(&meta::with(None, &id));
-            self.endpoint.respond(exchange, Outcome::Result(&result));
+            self.hub.endpoint.respond(exchange, Outcome::Result(&result));
         }
     }
 
@@ -343,23 +346,25 @@ impl Gateway {
         params: Option<&str>,
         during: Option<RequestId>,
     ) {
-        let owner =
-            during.and_then(|request| self.links.get(&id)?.calls.get(&request)?.kind.exchange());
+        let owner = during
+            .and_then(|request| self.server.links.get(&id)?.calls.get(&request)?.kind.exchange());
         let route = match owner {
             Some(exchange) => Route::Exchange(exchange),
             None if method == method::MESSAGE => self.route_log(peer),
             None => Route::Peer(peer),
         };
-        self.endpoint.notify(route, method, params);
+        self.hub.endpoint.notify(route, method, params);
     }
 
     /// A log message of a server that does not say for which request: the only
     /// one that runs, or the session's stream, or the newest that runs.
     fn route_log(&self, peer: PeerId) -> Route {
-        let mut running = self.endpoint.running_in(peer);
+        let mut running = self.hub.endpoint.running_in(peer);
         match (running.next(), running.next()) {
             (Some(only), None) => Route::Exchange(only),
-            (Some(newest), Some(_)) if !self.endpoint.has_stream(peer) => Route::Exchange(newest),
+            (Some(newest), Some(_)) if !self.hub.endpoint.has_stream(peer) => {
+                Route::Exchange(newest)
+            }
             _ => Route::Peer(peer),
         }
     }
@@ -374,7 +379,7 @@ impl Gateway {
         params: Option<&str>,
         during: Option<RequestId>,
     ) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.server.links.get(&id) else { return };
         let tagged = params.and_then(meta::of).and_then(|m| get(m, meta::SUBSCRIPTION_ID));
         if let Some(tagged) = tagged {
             // Some servers make a string of our number.
@@ -385,9 +390,9 @@ impl Gateway {
             if method == method::ACKNOWLEDGED && self.is_relistened(exchange, params) {
                 return;
             }
-            let theirs = String::from(self.endpoint.id_of(exchange).unwrap_or("null"));
+            let theirs = String::from(self.hub.endpoint.id_of(exchange).unwrap_or("null"));
             let params = meta::with(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
-            self.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
+            self.hub.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
             return;
         }
         let owner = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
@@ -401,7 +406,7 @@ impl Gateway {
             first.filter(|_| method == method::MESSAGE && logging.next().is_none())
         });
         if let Some(exchange) = owner {
-            self.endpoint.notify(Route::Exchange(exchange), method, params);
+            self.hub.endpoint.notify(Route::Exchange(exchange), method, params);
         }
     }
 }

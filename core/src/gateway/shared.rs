@@ -7,7 +7,8 @@
 
 use alloc::collections::VecDeque;
 
-use super::machine::{Call, CallKind, Gateway};
+use super::at::{At, Call, CallKind};
+use super::config::Limits;
 use super::servers::refused_handshake;
 use crate::client::UpstreamId;
 use crate::jsonrpc::{Message, code, get, string};
@@ -41,16 +42,25 @@ impl Shared {
         *self = Self::default();
     }
 
+    /// When a handshake has taken too long, or what nobody uses shall end.
+    pub(super) fn deadline(&self, limits: &Limits) -> Option<Instant> {
+        match self.state {
+            State::Absent => None,
+            State::Opening(_, until) => Some(until),
+            State::Open(_, used) => Some(used + limits.shared_idle),
+        }
+    }
+
     /// A request that waited is no longer wanted.
     pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
         self.waiting.retain(|request| request.exchange != exchange);
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// A legacy request of a host that has no session.
     pub(super) fn on_stateless_request(&mut self, request: Request<'_>) {
-        match self.shared.state {
+        match self.server.shared.state {
             State::Open(id, _) => self.relay_stateless(id, &request),
             State::Opening(..) => self.wait_for_shared(request),
             State::Absent => match self.may_initialize() {
@@ -64,14 +74,14 @@ impl Gateway {
     }
 
     fn wait_for_shared(&mut self, request: Request<'_>) {
-        if self.shared.waiting.len() >= self.config.limits.waiting {
+        if self.server.shared.waiting.len() >= self.server.config.limits.waiting {
             return self.too_many_waiting(request.exchange);
         }
-        self.shared.waiting.push_back(request.into_owned());
+        self.server.shared.waiting.push_back(request.into_owned());
     }
 
     fn relay_stateless(&mut self, id: UpstreamId, request: &Request<'_>) {
-        self.shared.state = State::Open(id, self.now);
+        self.server.shared.state = State::Open(id, self.hub.now);
         let kind = CallKind::Relay { exchange: request.exchange, logs: false };
         self.relay_legacy(id, request, kind);
     }
@@ -84,24 +94,24 @@ impl Gateway {
             meta::IDENTITY
         );
         let params = self.handshake(Some(&params), None);
-        let now = self.now;
-        if let Some(link) = self.links.get_mut(&id) {
+        let now = self.hub.now;
+        if let Some(link) = self.server.links.get_mut(&id) {
             let method = method::INITIALIZE;
-            let request = link.upstream.request(&mut self.wires, method, Some(&params), &[]);
+            let request = link.upstream.request(&mut self.hub.wires, method, Some(&params), &[]);
             link.calls.insert(request, Call::ours(CallKind::Open, now));
         }
-        self.shared.state = State::Opening(id, now + self.config.limits.handshake);
+        self.server.shared.state = State::Opening(id, now + self.server.config.limits.handshake);
         self.touch(id);
     }
 
     /// The server has answered our `initialize`.
     pub(super) fn on_shared_opened(&mut self, id: UpstreamId, message: &Message<'_>) {
-        if !matches!(self.shared.state, State::Opening(opening, _) if opening == id) {
+        if !matches!(self.server.shared.state, State::Opening(opening, _) if opening == id) {
             return;
         }
         let Some(result) = message.result() else {
             let error = message.error().unwrap_or("{}");
-            let name = &self.config.name;
+            let name = &self.server.config.name;
             let fault = refused_handshake(name, error).unwrap_or_else(|| {
                 let why = alloc::format!("{name}: it refuses initialize");
                 Fault::with_data(code::INTERNAL_ERROR, &why, error)
@@ -110,73 +120,65 @@ impl Gateway {
         };
         let agreed = get(result, "protocolVersion").and_then(string);
         let revision = agreed.as_deref().and_then(Revision::parse_legacy);
-        let (Some(revision), Some(link)) = (revision, self.links.get_mut(&id)) else {
+        let (Some(revision), Some(link)) = (revision, self.server.links.get_mut(&id)) else {
             let fault = self.unknown_version();
             return self.give_up_shared(&fault);
         };
         link.upstream.speak(revision);
-        link.upstream.notify(&mut self.wires, method::INITIALIZED, None);
+        link.upstream.notify(&mut self.hub.wires, method::INITIALIZED, None);
         self.started(id);
-        self.shared.state = State::Open(id, self.now);
-        for request in core::mem::take(&mut self.shared.waiting) {
+        self.server.shared.state = State::Open(id, self.hub.now);
+        for request in core::mem::take(&mut self.server.shared.waiting) {
             self.relay_stateless(id, &request);
         }
     }
 
     /// Our `initialize` will not be answered.
     pub(super) fn on_shared_failure(&mut self, id: UpstreamId, why: &str) {
-        if matches!(self.shared.state, State::Opening(opening, _) if opening == id) {
-            let why = alloc::format!("{}: {why}", self.config.name);
+        if matches!(self.server.shared.state, State::Opening(opening, _) if opening == id) {
+            let why = alloc::format!("{}: {why}", self.server.config.name);
             self.give_up_shared(&Fault::new(code::INTERNAL_ERROR, &why));
         }
     }
 
     /// A connection has ended. The next request begins another.
     pub(super) fn on_shared_ended(&mut self, id: UpstreamId) {
-        if matches!(self.shared.state, State::Open(open, _) if open == id) {
-            self.shared.state = State::Absent;
+        if matches!(self.server.shared.state, State::Open(open, _) if open == id) {
+            self.server.shared.state = State::Absent;
         }
     }
 
     fn give_up_shared(&mut self, fault: &Fault) {
-        if let State::Opening(id, _) = core::mem::take(&mut self.shared.state) {
+        if let State::Opening(id, _) = core::mem::take(&mut self.server.shared.state) {
             self.stop_link(id);
         }
-        for request in core::mem::take(&mut self.shared.waiting) {
-            self.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
-        }
-    }
-
-    /// When [`check_shared`](Self::check_shared) is due.
-    pub(super) fn shared_deadline(&self) -> Option<Instant> {
-        match self.shared.state {
-            State::Absent => None,
-            State::Opening(_, until) => Some(until),
-            State::Open(_, used) => Some(used + self.config.limits.shared_idle),
+        for request in core::mem::take(&mut self.server.shared.waiting) {
+            self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
         }
     }
 
     /// Gives up a handshake that takes too long, and ends what nobody uses.
     pub(super) fn check_shared(&mut self) {
-        if self.shared_deadline().is_none_or(|at| at > self.now) {
+        let due = self.server.shared.deadline(&self.server.config.limits);
+        if due.is_none_or(|at| at > self.hub.now) {
             return;
         }
-        match self.shared.state {
+        match self.server.shared.state {
             State::Absent => {}
             State::Opening(id, _) => self.on_shared_failure(id, "it does not answer"),
             State::Open(id, _) => {
-                if self.links.get(&id).is_some_and(|link| !link.calls.is_empty()) {
-                    self.shared.state = State::Open(id, self.now);
+                if self.server.links.get(&id).is_some_and(|link| !link.calls.is_empty()) {
+                    self.server.shared.state = State::Open(id, self.hub.now);
                     return;
                 }
-                self.shared.state = State::Absent;
+                self.server.shared.state = State::Absent;
                 self.stop_link(id);
             }
         }
     }
 
     pub(super) fn unknown_version(&self) -> Fault {
-        let name = &self.config.name;
+        let name = &self.server.config.name;
         let why = alloc::format!("{name}: it answered initialize with an unknown protocolVersion");
         Fault::new(code::INTERNAL_ERROR, &why)
     }

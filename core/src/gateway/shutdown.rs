@@ -4,7 +4,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::machine::{CallKind, Gateway};
+use super::at::{At, CallKind};
+use super::machine::Gateway;
 use crate::client::UpstreamId;
 use crate::driver::Action;
 use crate::protocol::meta;
@@ -38,60 +39,33 @@ impl Gateway {
     pub(super) fn stop(&mut self) {
         match self.phase {
             Phase::Serving => {
-                self.phase = Phase::Draining(self.now + self.config.limits.drain);
-                self.endpoint.drain();
-                self.end_listens();
+                self.phase = Phase::Draining(self.hub.now + self.drain);
+                self.hub.endpoint.drain();
+                self.each(|at| at.end_listens());
             }
             Phase::Draining(_) | Phase::Stopping => {
                 self.leave();
-                let all: Vec<UpstreamId> = self.links.keys().copied().collect();
-                for id in all {
-                    if let Some(link) = self.links.get_mut(&id) {
-                        link.upstream.kill(&mut self.wires);
-                    }
-                    self.touch(id);
-                }
+                self.each(|at| at.kill());
             }
             Phase::Over => {}
         }
     }
 
-    /// Tells those who listen that this is a graceful end (2026-07-28
-    /// `basic/patterns/subscriptions`).
-    fn end_listens(&mut self) {
-        let listens: Vec<(UpstreamId, ExchangeId)> = self
-            .links
-            .iter()
-            .flat_map(|(id, link)| link.calls.values().map(|call| (*id, call.kind)))
-            .filter_map(|(id, kind)| match kind {
-                CallKind::Listen { exchange } => Some((id, exchange)),
-                _ => None,
-            })
-            .collect();
-        for (_, exchange) in listens {
-            let id = self.endpoint.id_of(exchange).map(String::from).unwrap_or_default();
-            let result = alloc::format!(
-                r#"{{"resultType":"complete","_meta":{{"{}":{id}}}}}"#,
-                meta::SUBSCRIPTION_ID
-            );
-            self.cancel_call(exchange, None);
-            self.endpoint.respond(exchange, Outcome::Result(&result));
-        }
-    }
-
     /// The next step towards the end, if its time has come.
     pub(super) fn proceed(&mut self) {
-        if self.phase == Phase::Serving && self.endpoint.is_over() {
+        if self.phase == Phase::Serving && self.hub.endpoint.is_over() {
             self.leave();
         }
         if let Phase::Draining(until) = self.phase
-            && (self.endpoint.running() == 0 || until <= self.now)
+            && (self.hub.endpoint.running() == 0 || until <= self.hub.now)
         {
             self.leave();
         }
-        if self.phase == Phase::Stopping && self.links.is_empty() {
+        if self.phase == Phase::Stopping
+            && self.servers.values().all(|server| server.links.is_empty())
+        {
             self.phase = Phase::Over;
-            self.output.act(Action::Exit);
+            self.hub.output.act(Action::Exit);
         }
     }
 
@@ -101,30 +75,58 @@ impl Gateway {
             return;
         }
         self.phase = Phase::Stopping;
-        self.endpoint.drain();
-        self.endpoint.shut_down();
-        while let Some(event) = self.endpoint.poll_event() {
+        self.hub.endpoint.drain();
+        self.hub.endpoint.shut_down();
+        while let Some(event) = self.hub.endpoint.poll_event() {
             self.on_host_event(event);
         }
-        let all: Vec<UpstreamId> = self.links.keys().copied().collect();
+        self.each(|at| at.leave());
+    }
+}
+
+impl At<'_> {
+    /// Tells those who listen that this is a graceful end (2026-07-28
+    /// `basic/patterns/subscriptions`).
+    fn end_listens(&mut self) {
+        let calls = self.server.links.values().flat_map(|link| link.calls.values());
+        let listens: Vec<ExchangeId> = calls
+            .filter_map(|call| match call.kind {
+                CallKind::Listen { exchange } => Some(exchange),
+                _ => None,
+            })
+            .collect();
+        for exchange in listens {
+            let id = self.hub.endpoint.id_of(exchange).map(String::from).unwrap_or_default();
+            let result = alloc::format!(
+                r#"{{"resultType":"complete","_meta":{{"{}":{id}}}}}"#,
+                meta::SUBSCRIPTION_ID
+            );
+            self.cancel_call(exchange, None);
+            self.hub.endpoint.respond(exchange, Outcome::Result(&result));
+        }
+    }
+
+    fn kill(&mut self) {
+        for (id, link) in &mut self.server.links {
+            link.upstream.kill(&mut self.hub.wires);
+            self.hub.touched.insert(*id);
+        }
+    }
+
+    /// Asks the server to end. Nobody hears what it says now.
+    fn leave(&mut self) {
+        let all: Vec<UpstreamId> = self.server.links.keys().copied().collect();
         for id in all {
-            if let Some(link) = self.links.get_mut(&id) {
-                link.upstream.stop(&mut self.wires);
+            if let Some(link) = self.server.links.get_mut(&id) {
+                link.upstream.stop(&mut self.hub.wires);
+                while link.upstream.poll_event().is_some() {}
+                link.calls.clear();
             }
-            // Nobody hears what they say now.
-            self.discard_events(id);
             self.bury(id);
             self.touch(id);
         }
-        self.modern.forget();
-        self.shared.forget();
-        self.lives.forget();
-    }
-
-    fn discard_events(&mut self, id: UpstreamId) {
-        if let Some(link) = self.links.get_mut(&id) {
-            while link.upstream.poll_event().is_some() {}
-            link.calls.clear();
-        }
+        self.server.modern.forget();
+        self.server.shared.forget();
+        self.server.lives.forget();
     }
 }

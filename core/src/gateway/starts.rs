@@ -4,8 +4,8 @@
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
+use super::at::At;
 use super::config::Limits;
-use super::machine::Gateway;
 use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::code;
 use crate::protocol::fault::Fault;
@@ -32,20 +32,20 @@ impl Limits {
     }
 }
 
-impl Gateway {
+impl At<'_> {
     /// Whether another connection to the server may be begun; why not, if not.
     pub(super) fn room(&self) -> Result<(), Fault> {
-        let name = &self.config.name;
-        if self.links.len() >= self.config.limits.servers {
+        let name = &self.server.config.name;
+        if self.server.links.len() >= self.server.config.limits.servers {
             let why = alloc::format!("{name}: too many of it are running: try again later");
             return Err(Fault::new(code::INTERNAL_ERROR, &why));
         }
-        let Some(until) = self.starts.rests.filter(|until| *until > self.now) else {
+        let Some(until) = self.server.starts.rests.filter(|until| *until > self.hub.now) else {
             return Ok(());
         };
-        let (failed, why) = (self.starts.failed, &self.starts.why);
-        let seconds = until.since(self.now).as_micros().div_ceil(1_000_000);
-        let gave_up = failed >= self.config.limits.give_up;
+        let (failed, why) = (self.server.starts.failed, &self.server.starts.why);
+        let seconds = until.since(self.hub.now).as_micros().div_ceil(1_000_000);
+        let gave_up = failed >= self.server.config.limits.give_up;
         let state = if gave_up { "given up for now" } else { "resting" };
         let why = alloc::format!(
             "{name}: {state}: its last {failed} starts failed, and {why}; it is started again \
@@ -56,34 +56,34 @@ impl Gateway {
 
     /// A connection to the server works.
     pub(super) fn started(&mut self, id: UpstreamId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.server.links.get_mut(&id) {
             link.works = true;
         }
-        self.starts = Starts::default();
+        self.server.starts = Starts::default();
     }
 
     /// A connection to the server is over; if it never worked, that counts.
     pub(super) fn count_start(&mut self, id: UpstreamId, failure: &Failure) {
-        let worked = self.links.get(&id).is_none_or(|link| link.works);
+        let worked = self.server.links.get(&id).is_none_or(|link| link.works);
         let died = matches!(failure, Failure::Exited(..) | Failure::NotStarted(_));
-        if worked || !died || self.config.place.is_url() {
+        if worked || !died || self.server.config.place.is_url() {
             return;
         }
-        let limits = &self.config.limits;
-        self.starts.failed = self.starts.failed.saturating_add(1);
-        self.starts.why = failure.to_string();
-        let pause = limits.pause(self.starts.failed);
+        let limits = &self.server.config.limits;
+        self.server.starts.failed = self.server.starts.failed.saturating_add(1);
+        self.server.starts.why = failure.to_string();
+        let pause = limits.pause(self.server.starts.failed);
         if pause.is_zero() {
             return;
         }
-        self.starts.rests = Some(self.now + pause);
-        let (name, failed) = (&self.config.name, self.starts.failed);
+        self.server.starts.rests = Some(self.hub.now + pause);
+        let (name, failed) = (&self.server.config.name, self.server.starts.failed);
         let given_up = if failed == limits.give_up { "given up for now: " } else { "" };
         let seconds = pause.as_secs();
         let why = alloc::format!(
             "{name}: {given_up}{failed} starts in a row failed: no other for {seconds} s"
         );
-        self.warn(why);
+        self.hub.warn(why);
     }
 }
 

@@ -111,7 +111,8 @@ impl Sim {
             let demo = Demo::new(endpoint(doors()), seed);
             return Self::around(world, Box::new(demo), server);
         }
-        let config = gateway::Config::new("server", place(upstream), endpoint(doors()));
+        let one = gateway::Server::new("server", place(upstream));
+        let config = gateway::Config::new(one, endpoint(doors()));
         Self::around(world, Box::new(Gateway::new(config, seed)), server)
     }
 
@@ -126,7 +127,8 @@ impl Sim {
             true => place(Upstream::Url),
             false => Place::Process(Command { program: "server".into(), ..Command::default() }),
         };
-        let config = gateway::Config::new("server", place, endpoint(doors()));
+        let server = gateway::Server::new("server", place);
+        let config = gateway::Config::new(server, endpoint(doors()));
         let gateway = Gateway::new(config, world.rng().seed());
         Self::around(world, Box::new(gateway), None)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::client::probe::Protocol;
-use crate::gateway::Limits;
+use crate::gateway::{Limits, Server};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#;
 const AGREED: &str = r#"{"protocolVersion":"2025-06-18"}"#;
@@ -11,15 +11,15 @@ fn process() -> Place {
     Place::Process(Command { program: "server".into(), ..Command::default() })
 }
 
-fn configured(change: impl FnOnce(&mut Config)) -> World {
+fn configured(change: impl FnOnce(&mut Server)) -> World {
     let world = World::new();
     let endpoint = server::Config {
         listeners: Vec::from([server::Listener::Ndjson]),
         ..server::Config::default()
     };
-    let mut config = Config::new("server", process(), endpoint);
-    change(&mut config);
-    World { gateway: Gateway::new(config, [1; 32]), ..world }
+    let mut server = Server::new("server", process());
+    change(&mut server);
+    World { gateway: Gateway::new(Config::new(server, endpoint), [1; 32]), ..world }
 }
 
 /// Answers the next request to a server, whose method must be this.
@@ -179,7 +179,7 @@ fn a_process_that_refuses_ends_the_session() {
     let server = newest(&world);
     answer(&mut world, server, "initialize", r#"{"protocolVersion":"1"}"#);
     assert!(world.hear(host).contains("refuses to begin our session again"));
-    assert!(world.gateway.sessions.is_empty());
+    assert!(world.only().sessions.is_empty());
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn calls_have_their_time() {
                 assert!(world.hear(server).contains("notifications/cancelled"));
             }
         }
-        assert!(world.gateway.routes.is_empty());
+        assert!(world.only().routes.is_empty());
     }
 }
 

@@ -30,7 +30,7 @@ fn the_end_of_a_session_is_told_to_a_url() {
         assert!(goodbye.iter().any(|line| line.eq_ignore_ascii_case(field)), "{goodbye:?}");
     }
     world.handle(Input::Received { conn: server, bytes: b"HTTP/1.1 204 No Content\r\n\r\n" });
-    assert!(world.gateway.links.is_empty());
+    assert!(world.links() == 0);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_lost_session_of_a_url_ends_the_hosts() {
     });
     let failed = world.hear(host);
     assert!(failed.contains("\"id\":5") && failed.contains("ended our session"), "{failed}");
-    assert!(world.gateway.sessions.is_empty());
+    assert!(world.only().sessions.is_empty());
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn a_session_that_a_url_forgets_begins_again() {
         world.lines[&host].iter().map(|line| id_of(line).to_string()).collect();
     answered.sort();
     assert_eq!(answered, ["6", "7", "8"]);
-    assert_eq!(world.gateway.sessions.len(), 1);
-    assert_eq!(world.gateway.links.len(), 1);
+    assert_eq!(world.only().sessions.len(), 1);
+    assert_eq!(world.links(), 1);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_session_that_will_not_begin_again_ends_the_hosts() {
         let failed = world.hear(host);
         assert_eq!(id_of(&failed), "6");
         assert!(failed.contains("server: "), "{failed}");
-        assert!(world.gateway.sessions.is_empty());
+        assert!(world.only().sessions.is_empty());
     }
 }
 

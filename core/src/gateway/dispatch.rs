@@ -1,0 +1,44 @@
+//! Whose a message of a host is.
+
+use super::at::At;
+use super::machine::Gateway;
+use crate::server::{Event, ExchangeId};
+
+impl Gateway {
+    pub(super) fn on_host_event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Request(request) => {
+                if let Some(mut at) = self.only() {
+                    at.on_host_request(request);
+                }
+            }
+            Event::Notification { peer, message } => {
+                if let Some(mut at) = self.only() {
+                    at.on_notification(peer, &message);
+                }
+            }
+            Event::Answer { ask, message } => {
+                let Some((id, raw)) = self.hub.asks.remove(&ask) else { return };
+                if let Some(mut at) = self.behind(id) {
+                    at.on_answer_from_host(id, &raw, &message);
+                }
+            }
+            Event::Cancelled { exchange, reason } => self.cancel(exchange, reason.as_deref()),
+            Event::Ended { peer } => {
+                self.each(|at| at.on_host_gone(peer));
+            }
+        }
+    }
+
+    /// The only server.
+    fn only(&mut self) -> Option<At<'_>> {
+        let (_, server) = self.servers.first_key_value()?;
+        let id = server.id;
+        self.at(id)
+    }
+
+    /// Nobody waits for the answer to a host's request any more.
+    pub(super) fn cancel(&mut self, exchange: ExchangeId, reason: Option<&str>) {
+        self.each(|at| at.cancel_call(exchange, reason));
+    }
+}
