@@ -139,12 +139,10 @@ fn told_apart(
 }
 
 const BOTH: &[By] = &[By::Pipe, By::Url];
-const FALL_BACK: Result<(), &str> = Err("begin with initialize");
-const ONLY_MODERN: Result<(), &str> = Err("speaks only MCP 2026-07-28");
 
 #[test]
 fn probe_a_discover_result_is_modern() {
-    told_apart(BOTH, modern, modern, Ok(()), ONLY_MODERN);
+    told_apart(BOTH, modern, modern, Ok(()), Ok(()));
 }
 
 #[test]
@@ -154,7 +152,7 @@ fn probe_a_refusal_that_names_a_common_version_is_modern_and_asked_again() {
         true => say(heard, error(&heard.id(), -32022, &json!({"supported": ["2026-07-28"]}))),
         false => modern(heard),
     };
-    told_apart(BOTH, modern, first, Ok(()), ONLY_MODERN);
+    told_apart(BOTH, modern, first, Ok(()), Ok(()));
 }
 
 #[test]
@@ -162,7 +160,7 @@ fn probe_only_later_versions_are_an_error() {
     let first = |heard: &Heard| {
         say(heard, error(&heard.id(), -32022, &json!({"supported": ["2031-01-01"]})))
     };
-    told_apart(BOTH, modern, first, Err("only what came after"), ONLY_MODERN);
+    told_apart(BOTH, modern, first, Err("only what came after"), Err("only what came after"));
 }
 
 #[test]
@@ -172,7 +170,13 @@ fn probe_what_only_a_modern_server_says_is_no_reason_to_fall_back() {
             let body = error(&heard.id(), code, &Value::Null);
             respond("400 Bad Request", "application/json", &body)
         };
-        told_apart(&[By::Url], modern, first, Err("refused server/discover"), ONLY_MODERN);
+        told_apart(
+            &[By::Url],
+            modern,
+            first,
+            Err("refused server/discover"),
+            Err("refused server/discover"),
+        );
     }
 }
 
@@ -180,13 +184,13 @@ fn probe_what_only_a_modern_server_says_is_no_reason_to_fall_back() {
 fn probe_any_other_answer_is_legacy() {
     for code in [-32601, -32602, -32600, -32000] {
         let first = move |heard: &Heard| say(heard, error(&heard.id(), code, &Value::Null));
-        told_apart(BOTH, legacy, first, FALL_BACK, Ok(()));
+        told_apart(BOTH, legacy, first, Ok(()), Ok(()));
     }
     let shapeless = |heard: &Heard| say(heard, result(&heard.id(), &json!({"tools": []})));
-    told_apart(BOTH, legacy, shapeless, FALL_BACK, Ok(()));
+    told_apart(BOTH, legacy, shapeless, Ok(()), Ok(()));
     for status in ["400 Bad Request", "404 Not Found", "405 Method Not Allowed"] {
         let first = move |_: &Heard| respond(status, "text/plain", "what?");
-        told_apart(&[By::Url], legacy, first, FALL_BACK, Ok(()));
+        told_apart(&[By::Url], legacy, first, Ok(()), Ok(()));
     }
 }
 
@@ -210,13 +214,13 @@ fn probe_locked_doors_and_broken_servers_say_nothing_of_eras() {
 #[test]
 fn probe_silence_is_legacy_on_a_pipe_and_an_error_at_a_url() {
     let first = |_: &Heard| Vec::new();
-    told_apart(&[By::Pipe], legacy, first, FALL_BACK, Ok(()));
+    told_apart(&[By::Pipe], legacy, first, Ok(()), Ok(()));
     told_apart(&[By::Url], legacy, first, Err("does not answer"), Ok(()));
 }
 
 #[test]
 fn probe_a_process_that_ends_is_legacy_and_started_again() {
-    told_apart(&[By::Pipe], legacy, |_: &Heard| vec![Deed::Quit(1)], FALL_BACK, Ok(()));
+    told_apart(&[By::Pipe], legacy, |_: &Heard| vec![Deed::Quit(1)], Ok(()), Ok(()));
 }
 
 /// A session with a server, and what it answers a call of `hello`.

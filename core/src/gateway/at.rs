@@ -3,18 +3,25 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::config::Server as Config;
 use super::modern::Modern;
+use super::park::{Lease, ParkId, Parking};
 use super::project::Projection;
 use super::revive::Lives;
+use super::rounds::Round;
+use super::session::Session;
 use super::shared::Shared;
 use super::starts::Starts;
+use super::watch::Watches;
 use crate::client::{RequestId, Upstream, UpstreamId, Wires};
+use crate::entropy::Entropy;
 use crate::event;
 use crate::output::Output;
 use crate::protocol::revision::Revision;
-use crate::server::{AskId, Endpoint, ExchangeId, PeerId, Request};
+use crate::seal::Sealer;
+use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId, Request};
 use crate::time::Instant;
 
 /// Names a server of a gateway.
@@ -28,12 +35,16 @@ pub(super) struct Hub {
     pub(super) wires: Wires,
     pub(super) output: Output,
     /// Who asked each question to a host.
-    pub(super) asks: BTreeMap<AskId, (UpstreamId, String)>,
+    pub(super) asks: BTreeMap<AskId, Asker>,
     /// The server that each connection leads to.
     pub(super) owners: BTreeMap<UpstreamId, ServerId>,
     /// Connections whose deadline may have changed since it was last looked at.
     pub(super) touched: BTreeSet<UpstreamId>,
     pub(super) timed: BTreeMap<UpstreamId, Instant>,
+    /// Servers with calls whose hosts are still to be told what is asked.
+    pub(super) untold: BTreeSet<ServerId>,
+    sealer: Sealer,
+    entropy: Entropy,
     pub(super) now: Instant,
     /// Whether standard output has ended because the server did.
     pub(super) deserted: bool,
@@ -41,9 +52,15 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
+    /// One whose secrets come from `seed`.
+    pub(super) fn new(endpoint: server::Config, seed: [u8; 32]) -> Self {
+        let mut entropy = Entropy::new(seed);
+        let ours = Entropy::new(entropy.bytes());
         Self {
-            endpoint,
+            endpoint: Endpoint::new(endpoint, ours),
+            sealer: Sealer::new(entropy.bytes()),
+            entropy,
+            untold: BTreeSet::new(),
             wires: Wires::default(),
             output: Output::default(),
             asks: BTreeMap::new(),
@@ -63,6 +80,16 @@ impl Hub {
         self.wires.at(now);
     }
 
+    /// A token that holds `content`, for this purpose.
+    pub(super) fn seal(&mut self, purpose: &str, content: &[u8]) -> Option<String> {
+        self.sealer.seal(&mut self.entropy, purpose, content)
+    }
+
+    /// What a token of ours holds.
+    pub(super) fn unseal(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
+        self.sealer.open(purpose, token)
+    }
+
     pub(super) fn number(&mut self) -> u64 {
         let n = self.next;
         self.next += 1;
@@ -72,6 +99,15 @@ impl Hub {
     pub(super) fn warn(&mut self, text: String) {
         self.output.tell(event::Event::Warning(text));
     }
+}
+
+/// Who asks a host.
+#[derive(Debug)]
+pub(super) enum Asker {
+    /// A legacy server on a connection of it, with this raw id.
+    Link(UpstreamId, String),
+    /// A modern server in the middle of a request, with this raw key.
+    Round(ServerId, ExchangeId, String),
 }
 
 /// All that is known of one server.
@@ -86,6 +122,14 @@ pub(super) struct Server {
     pub(super) shared: Shared,
     pub(super) lives: Lives,
     pub(super) starts: Starts,
+    pub(super) parking: Parking,
+    pub(super) watches: Watches,
+    /// Legacy sessions that it knows nothing of, for it is a modern one.
+    pub(super) bridged: BTreeMap<PeerId, Session>,
+    /// Their calls in the middle of which it asks.
+    pub(super) rounds: BTreeMap<ExchangeId, Round>,
+    /// The running requests of hosts that may be parked.
+    pub(super) exchanges: BTreeMap<ExchangeId, ParkId>,
     /// Where each running request of a host has gone.
     pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
     pub(super) call_sweep: Option<Instant>,
@@ -102,6 +146,11 @@ impl Server {
             shared: Shared::default(),
             lives: Lives::default(),
             starts: Starts::default(),
+            parking: Parking::default(),
+            watches: Watches::default(),
+            bridged: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
             routes: BTreeMap::new(),
             call_sweep: None,
         }
@@ -113,10 +162,20 @@ impl Server {
             self.modern.deadline(),
             self.shared.deadline(&self.config.limits),
             self.lives.deadline(),
+            self.parking.deadline(),
+            self.watches.deadline(),
+            self.lease_deadline(),
+            self.bridged.values().filter_map(|session| session.hearing.deadline()).min(),
+            self.rounds.values().filter_map(Round::deadline).min(),
             self.call_sweep,
             self.config.eager.then_some(Instant::START),
         ];
         due.into_iter().flatten().min()
+    }
+
+    fn lease_deadline(&self) -> Option<Instant> {
+        let leases = self.links.values().filter_map(|link| link.lease.as_ref());
+        leases.filter_map(|lease| lease.due(self.config.limits.shared_idle)).min()
     }
 }
 
@@ -134,8 +193,15 @@ impl At<'_> {
         let config = &self.server.config;
         let upstream =
             Upstream::new(id, &config.name, config.place.clone(), config.upstream.clone());
-        let link =
-            Link { upstream, peer, works: false, calls: BTreeMap::new(), asked: BTreeMap::new() };
+        let link = Link {
+            upstream,
+            peer,
+            lease: None,
+            level: None,
+            works: false,
+            calls: BTreeMap::new(),
+            asked: BTreeMap::new(),
+        };
         self.server.links.insert(id, Box::new(link));
         self.hub.owners.insert(id, self.server.id);
         id
@@ -164,6 +230,10 @@ impl At<'_> {
         self.check_revivals();
         self.check_relearning();
         self.check_relistening();
+        self.check_parking();
+        self.check_watches();
+        self.check_rounds();
+        self.check_hearing();
     }
 }
 
@@ -173,6 +243,10 @@ pub(super) struct Link {
     pub(super) upstream: Upstream,
     /// The legacy session that it is for; none if it is shared.
     pub(super) peer: Option<PeerId>,
+    /// What a modern host can be asked on it, if that is declared.
+    pub(super) lease: Option<Box<Lease>>,
+    /// The level of log messages that we have set on it for modern hosts, raw.
+    pub(super) level: Option<String>,
     /// Whether a handshake has succeeded on it.
     pub(super) works: bool,
     pub(super) calls: BTreeMap<RequestId, Call>,
@@ -206,6 +280,8 @@ pub(super) struct Call {
     pub(super) sent: Instant,
     /// The same, or when it last showed progress.
     pub(super) since: Instant,
+    /// The progress that its host was told last.
+    pub(super) shown: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,6 +294,18 @@ pub(super) enum CallKind {
     Initialize { exchange: ExchangeId, host: Revision },
     /// A host's `subscriptions/listen`.
     Listen { exchange: ExchangeId },
+    /// For a modern host, of a legacy server that cannot ask anything.
+    Up { exchange: ExchangeId, logs: bool },
+    /// The same, and it can.
+    Parked { park: ParkId },
+    /// Our own `initialize`, for such a call.
+    OpenLease,
+    /// For a legacy host, of a modern server.
+    Down { exchange: ExchangeId, logs: bool },
+    /// Our own `subscriptions/listen`, for a legacy session.
+    Hear { peer: PeerId },
+    /// Our own `resources/subscribe`, for modern hosts that listen.
+    Subscribe,
     /// Our own `server/discover`.
     Probe,
     /// Our own `initialize`.
@@ -233,7 +321,15 @@ pub(super) enum CallKind {
 impl Call {
     /// One that no host waits for.
     pub(super) fn ours(kind: CallKind, now: Instant) -> Self {
-        Self { kind, token: None, projection: None, spare: None, sent: now, since: now }
+        Self {
+            kind,
+            token: None,
+            projection: None,
+            spare: None,
+            sent: now,
+            since: now,
+            shown: f64::NEG_INFINITY,
+        }
     }
 }
 
@@ -241,10 +337,20 @@ impl CallKind {
     pub(super) fn exchange(self) -> Option<ExchangeId> {
         match self {
             Self::Relay { exchange, .. }
+            | Self::Up { exchange, .. }
+            | Self::Down { exchange, .. }
             | Self::ListTools { exchange, .. }
             | Self::Initialize { exchange, .. }
             | Self::Listen { exchange } => Some(exchange),
-            Self::Probe | Self::Open | Self::Revive { .. } | Self::Restore | Self::Relearn => None,
+            Self::Parked { .. }
+            | Self::OpenLease
+            | Self::Subscribe
+            | Self::Hear { .. }
+            | Self::Probe
+            | Self::Open
+            | Self::Revive { .. }
+            | Self::Restore
+            | Self::Relearn => None,
         }
     }
 }

@@ -105,6 +105,14 @@ pub struct Limits {
     /// How often in a row a subscription is taken up again in vain, after pauses of 1 s
     /// to 32 s, before its host is told. Default 10.
     pub relistens: u32,
+    /// Calls of modern hosts that a legacy server may ask something about, running or
+    /// parked until their hosts come back with answers. Default 256.
+    pub parked: usize,
+    /// How long such a host may take to come back. Default 10 minutes.
+    pub parked_time: Duration,
+    /// How often a modern server may ask in the middle of one request of a legacy host.
+    /// Default 64.
+    pub rounds: u32,
     /// Requests that wait for that verdict, or for that handshake; more are
     /// refused. Default 256.
     pub waiting: usize,
@@ -129,6 +137,9 @@ impl Default for Limits {
             start_pause: Duration::from_secs(60),
             give_up: 10,
             give_up_pause: Duration::from_secs(600),
+            parked: 256,
+            parked_time: Duration::from_secs(600),
+            rounds: 64,
             waiting: 256,
         }
     }

@@ -1,6 +1,6 @@
 //! Whose a message of a host is.
 
-use super::at::At;
+use super::at::{Asker, At};
 use super::machine::Gateway;
 use crate::server::{Event, ExchangeId};
 
@@ -17,12 +17,19 @@ impl Gateway {
                     at.on_notification(peer, &message);
                 }
             }
-            Event::Answer { ask, message } => {
-                let Some((id, raw)) = self.hub.asks.remove(&ask) else { return };
-                if let Some(mut at) = self.behind(id) {
-                    at.on_answer_from_host(id, &raw, &message);
+            Event::Answer { ask, message } => match self.hub.asks.remove(&ask) {
+                Some(Asker::Link(id, raw)) => {
+                    if let Some(mut at) = self.behind(id) {
+                        at.on_answer_from_host(id, &raw, &message);
+                    }
                 }
-            }
+                Some(Asker::Round(server, exchange, key)) => {
+                    if let Some(mut at) = self.at(server) {
+                        at.on_answer_in_round(exchange, &key, &message);
+                    }
+                }
+                None => {}
+            },
             Event::Cancelled { exchange, reason } => self.cancel(exchange, reason.as_deref()),
             Event::Ended { peer } => {
                 self.each(|at| at.on_host_gone(peer));

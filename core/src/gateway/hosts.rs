@@ -8,12 +8,11 @@ use core::fmt;
 use super::at::{At, Call, CallKind};
 use super::project::Projection;
 use super::rewrite;
-use super::servers::speaks_only_modern;
 use crate::client::UpstreamId;
 use crate::client::probe::Protocol;
 use crate::jsonrpc::{Kind, Message, code, get};
 use crate::protocol::fault::Fault;
-use crate::protocol::revision::Era;
+use crate::protocol::revision::{Era, Revision};
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, PeerId, Request};
 
@@ -29,20 +28,27 @@ impl At<'_> {
     /// A host is gone.
     pub(super) fn on_host_gone(&mut self, peer: PeerId) {
         self.server.lives.bury(peer);
+        self.stop_hearing(peer);
         if let Some(id) = self.server.sessions.remove(&peer) {
             self.stop_link(id);
         }
     }
 
     fn on_legacy_request(&mut self, request: Request<'_>) {
-        let Some(peer) = request.peer else { return self.on_stateless_request(request) };
+        let begins = request.message.method() == method::INITIALIZE;
+        let bridged = request.peer.is_some_and(|peer| self.server.bridged.contains_key(&peer));
+        if bridged && !begins || self.is_only_modern() && (begins || request.peer.is_none()) {
+            return self.on_session_request(request);
+        }
+        let Some(peer) = request.peer else { return self.on_shared_request(request) };
         let Some(request) = self.await_revival(request) else { return };
         let exchange = request.exchange;
-        let (id, kind) = if request.message.method() == method::INITIALIZE {
+        let (id, kind) = if begins {
             if let Err(fault) = self.may_initialize() {
                 return self.refuse(exchange, &fault);
             }
             let id = self.add_link(Some(peer));
+            self.stop_hearing(peer);
             self.born(peer, &self.handshake(request.message.params(), None));
             if let Some(old) = self.server.sessions.insert(peer, id) {
                 self.stop_link(old);
@@ -62,6 +68,7 @@ impl At<'_> {
         let now = self.hub.now;
         let spare = match kind {
             CallKind::Relay { .. } => self.spare(request),
+            _ if self.server.config.protocol.era().is_none() => Some(Box::new(request.to_owned())),
             _ => None,
         };
         let protocol = self.server.config.protocol;
@@ -81,7 +88,7 @@ impl At<'_> {
         let method = request.message.method();
         let projection = Projection::of(link.upstream.revision(), request.revision, method);
         let sent = link.upstream.request(&mut self.hub.wires, method, params, &[]);
-        link.calls.insert(sent, Call { kind, token, projection, spare, sent: now, since: now });
+        link.calls.insert(sent, Call { token, projection, spare, ..Call::ours(kind, now) });
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -130,8 +137,7 @@ impl At<'_> {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&rewritten), &fields);
-        link.calls
-            .insert(sent, Call { kind, token, projection: None, spare, sent: now, since: now });
+        link.calls.insert(sent, Call { token, spare, ..Call::ours(kind, now) });
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -154,6 +160,12 @@ impl At<'_> {
     /// A notification of a host.
     pub(super) fn on_notification(&mut self, peer: PeerId, message: &Message<'_>) {
         if !self.may_notify(peer, message) {
+            return;
+        }
+        if self.server.bridged.contains_key(&peer) {
+            if message.method() == method::INITIALIZED {
+                self.hear(peer);
+            }
             return;
         }
         let Some(&id) = self.server.sessions.get(&peer) else { return };
@@ -182,6 +194,16 @@ impl At<'_> {
         self.server.modern.forget_waiting(exchange);
         self.server.shared.forget_waiting(exchange);
         self.server.lives.forget_waiting(exchange);
+        if let Some(park) = self.server.exchanges.get(&exchange) {
+            return self.drop_call(*park, reason);
+        }
+        if self.unwatch(exchange) {
+            return;
+        }
+        for session in self.server.bridged.values_mut() {
+            session.hearing.forget_waiting(exchange);
+        }
+        self.forget_round(exchange);
         let Some((id, request)) = self.server.routes.remove(&exchange) else { return };
         let Some(link) = self.server.links.get_mut(&id) else { return };
         // A handshake cannot be cancelled (CAN-04): its session just ends.
@@ -206,7 +228,7 @@ impl At<'_> {
 }
 
 impl At<'_> {
-    fn sweep_calls_later(&mut self) {
+    pub(super) fn sweep_calls_later(&mut self) {
         if self.server.call_sweep.is_none() {
             let limits = &self.server.config.limits;
             self.server.call_sweep = Some(self.hub.now + limits.call_idle.min(limits.call_total));
@@ -223,12 +245,16 @@ impl At<'_> {
             (self.server.config.limits.call_idle, self.server.config.limits.call_total);
         let (mut late, mut next) = (Vec::new(), None);
         for call in self.server.links.values().flat_map(|link| link.calls.values()) {
-            let (CallKind::Relay { exchange, .. }
-            | CallKind::ListTools { exchange, .. }
-            | CallKind::Initialize { exchange, .. }) = call.kind
-            else {
-                continue;
+            let exchange = match call.kind {
+                CallKind::Relay { exchange, .. }
+                | CallKind::Up { exchange, .. }
+                | CallKind::Down { exchange, .. }
+                | CallKind::ListTools { exchange, .. }
+                | CallKind::Initialize { exchange, .. } => Some(exchange),
+                CallKind::Parked { park } => self.host_of(park).map(|(exchange, _)| exchange),
+                _ => None,
             };
+            let Some(exchange) = exchange else { continue };
             let at = (call.since + idle).min(call.sent + total);
             if at <= self.hub.now {
                 late.push(exchange);
@@ -248,7 +274,12 @@ impl At<'_> {
     /// Whether a legacy session with the server may begin; why not, if not.
     pub(super) fn may_initialize(&self) -> Result<(), Fault> {
         match self.server.config.protocol.era() {
-            Some(Era::Modern) => Err(speaks_only_modern(&self.server.config.name, "null")),
+            Some(Era::Modern) => {
+                let name = &self.server.config.name;
+                let why =
+                    alloc::format!("{name} is said to speak only {}", Revision::NEWEST_MODERN);
+                Err(Fault::new(code::INTERNAL_ERROR, &why))
+            }
             Some(Era::Legacy) | None => self.room(),
         }
     }

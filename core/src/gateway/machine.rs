@@ -13,8 +13,7 @@ use super::pressure::Pressure;
 use super::shutdown::Phase;
 use crate::client::{Upstream, UpstreamId, Wires};
 use crate::driver::{Action, ConnId, Input, ListenerId, Machine};
-use crate::entropy::Entropy;
-use crate::server::{self, Endpoint};
+use crate::server;
 use crate::time::Instant;
 use crate::wire::http1::RequestHead;
 
@@ -32,7 +31,7 @@ impl Gateway {
     /// A gateway whose secrets come from `seed`.
     pub fn new(config: Config, seed: [u8; 32]) -> Self {
         let mut gateway = Self {
-            hub: Hub::new(Endpoint::new(config.endpoint, Entropy::new(seed))),
+            hub: Hub::new(config.endpoint, seed),
             servers: BTreeMap::new(),
             pressure: Pressure::default(),
             phase: Phase::Serving,
@@ -149,6 +148,12 @@ impl Gateway {
         loop {
             if let Some(event) = self.hub.endpoint.poll_event() {
                 self.on_host_event(event);
+                continue;
+            }
+            if let Some(server) = self.hub.untold.pop_first() {
+                if let Some(mut at) = self.at(server) {
+                    at.tell_questions();
+                }
                 continue;
             }
             let Some(id) = self.hub.touched.pop_first() else { break };

@@ -23,14 +23,23 @@
 //! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
 //! | `pressure` | who is paused until whom has been read |
+//! | `serve` | modern requests before a legacy server |
+//! | `park` | calls in the middle of which such a server asks |
+//! | `watch` | what modern hosts listen to there |
+//! | `session` | legacy hosts before a modern server |
+//! | `rounds` | what such a server asks them |
+//! | `hear` | what it tells them |
+//! | `translate` | from one era to the other |
 //! | `shutdown` | the end, in good order |
 
 mod at;
 mod config;
 mod dispatch;
+mod hear;
 mod hosts;
 mod machine;
 mod modern;
+mod park;
 mod pressure;
 mod project;
 mod question;
@@ -38,12 +47,17 @@ mod relearn;
 mod relisten;
 mod revive;
 mod rewrite;
+mod rounds;
+mod serve;
 mod servers;
+mod session;
 mod shared;
 mod shutdown;
 mod starts;
 #[cfg(test)]
 mod tests;
+mod translate;
+mod watch;
 
 pub use config::{Config, Limits, Server};
 pub use machine::Gateway;

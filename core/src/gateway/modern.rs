@@ -4,6 +4,7 @@
 //! `server/discover`; the answer is read by the table of `requirements.md`
 //! section 2. Requests that come meanwhile wait.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
@@ -27,6 +28,10 @@ pub(super) struct Modern {
     /// Whether the connection of the other era shall be there at once, if that is
     /// what it speaks.
     eager: bool,
+    /// What it has answered to `server/discover`.
+    pub(super) discovered: Option<Box<str>>,
+    /// It has refused `initialize`: until then it is believed to know none.
+    pub(super) only: Option<Instant>,
     pub(super) schemas: Schemas,
     pub(super) relearning: Option<Relearning>,
     pub(super) relistening: Relistening,
@@ -85,15 +90,23 @@ impl At<'_> {
     pub(super) fn on_modern_request(&mut self, request: Request<'_>) {
         match self.server.modern.verdict {
             Verdict::Modern(id) => self.relay_modern(id, request),
-            Verdict::Legacy(until) if self.hub.now < until => self.refuse_modern(&request),
+            _ => self.wait_for_modern(request),
+        }
+    }
+
+    /// A request for the modern side of the server, or for what is there instead.
+    pub(super) fn wait_for_modern(&mut self, request: Request<'_>) {
+        match self.server.modern.verdict {
+            Verdict::Modern(_) => self.on_host_request(request),
+            Verdict::Legacy(until) if self.hub.now < until => self.fall_back(request),
             Verdict::Asked { .. } => self.wait(request),
             Verdict::Unknown | Verdict::Legacy(_) => match self.room() {
                 _ if self.server.config.protocol.era() == Some(Era::Legacy) => {
-                    self.refuse_modern(&request);
+                    self.fall_back(request);
                 }
                 Ok(()) if self.server.config.protocol.era() == Some(Era::Modern) => {
-                    let id = self.presume_modern();
-                    self.relay_modern(id, request);
+                    self.presume_modern();
+                    self.on_host_request(request);
                 }
                 Ok(()) => {
                     self.wait(request);
@@ -102,6 +115,29 @@ impl At<'_> {
                 Err(fault) => self.refuse(request.exchange, &fault),
             },
         }
+    }
+
+    /// The server has no modern side.
+    fn fall_back(&mut self, request: Request<'_>) {
+        if request.revision.era() == Era::Modern {
+            return self.on_shared_request(request);
+        }
+        // It has refused that, or it would have been asked.
+        self.server.modern.only = None;
+        self.fail(request.exchange, "it answers neither initialize nor server/discover");
+    }
+
+    /// Makes sure that the modern side of the server is there, or will be.
+    pub(super) fn want_modern(&mut self) {
+        if self.server.modern.verdict == Verdict::Unknown && self.room().is_ok() {
+            self.probe();
+        }
+    }
+
+    /// Asks the server to introduce itself, for a host that wants to know it.
+    pub(super) fn wait_for_introduction(&mut self, id: UpstreamId, request: Request<'_>) {
+        self.wait(request);
+        self.ask(id, false);
     }
 
     fn wait(&mut self, request: Request<'_>) {
@@ -171,9 +207,10 @@ impl At<'_> {
         match probe::judge(message) {
             probe::Verdict::Modern => {
                 self.started(id);
+                self.server.modern.discovered = message.result().map(Into::into);
                 self.server.modern.verdict = Verdict::Modern(id);
                 for request in core::mem::take(&mut self.server.modern.waiting) {
-                    self.relay_modern(id, request);
+                    self.on_host_request(request);
                 }
             }
             probe::Verdict::Again if !again => self.ask(id, true),
@@ -231,7 +268,7 @@ impl At<'_> {
             self.open_shared();
         }
         for request in core::mem::take(&mut self.server.modern.waiting) {
-            self.refuse_modern(&request);
+            self.on_host_request(request);
         }
     }
 
@@ -243,21 +280,5 @@ impl At<'_> {
         for request in core::mem::take(&mut self.server.modern.waiting) {
             self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
         }
-    }
-
-    /// The server speaks only legacy revisions. `server/discover` is answered as
-    /// such a server would, so that a host that can falls back to `initialize`.
-    fn refuse_modern(&mut self, request: &Request<'_>) {
-        let why = alloc::format!(
-            "{} speaks no MCP later than {}: begin with initialize",
-            self.server.config.name,
-            Revision::NEWEST_LEGACY
-        );
-        let code = match request.message.method() {
-            method::DISCOVER => code::METHOD_NOT_FOUND,
-            _ => code::INVALID_REQUEST,
-        };
-        let fault = Fault::new(code, &why);
-        self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
     }
 }

@@ -1,4 +1,4 @@
-//! From a newer legacy revision to an older one: what that does not know is
+//! From a newer revision to an older, legacy one: what that does not know is
 //! left out, or said with what it knows (requirements sections 4 and 5).
 //!
 //! Nothing of this happens between peers of the same revision.
@@ -49,7 +49,7 @@ fn object(raw: &str, shape: Shape, to: Revision, out: &mut String) {
     let mut first = true;
     for (key, value) in members(raw) {
         let known = table.iter().find(|member| key == *member.name);
-        if known.is_some_and(|member| member.since > to) {
+        if known.is_some_and(|member| member.since > to) || is_too_free(shape, key.raw(), value) {
             continue;
         }
         if !core::mem::take(&mut first) {
@@ -88,9 +88,22 @@ fn array(raw: &str, shape: Shape, to: Revision, extra: Option<&str>, out: &mut S
     out.push(']');
 }
 
+/// Whether a member is of a kind that only the modern revision allows: there, the
+/// structured content of a call may be anything, and its schema with it.
+fn is_too_free(shape: Shape, key: &str, value: &str) -> bool {
+    match (shape, key) {
+        (Shape::Called, r#""structuredContent""#) => !value.starts_with('{'),
+        (Shape::Tool, r#""outputSchema""#) => {
+            get(value, "type").is_some_and(|kind| kind != r#""object""#)
+        }
+        _ => false,
+    }
+}
+
 /// What a call has returned as structured content only, where that is unknown.
 fn lost_text<'a>(called: &'a str, content: &str, to: Revision) -> Option<&'a str> {
-    let structured = get(called, "structuredContent").filter(|_| to < Revision::R2025_06_18)?;
+    let structured = get(called, "structuredContent")
+        .filter(|value| to < Revision::R2025_06_18 || !value.starts_with('{'))?;
     let is_text = |block| kind(block).as_deref() == Some("text");
     (!elements(content).any(is_text)).then_some(structured)
 }

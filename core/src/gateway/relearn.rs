@@ -10,6 +10,7 @@ use super::at::{At, Call, CallKind};
 use crate::client::{UpstreamId, probe};
 use crate::jsonrpc::{Message, code, get, with_member};
 use crate::protocol::method;
+use crate::protocol::revision::Era;
 use crate::server::{ExchangeId, Outcome, Request};
 use crate::time::Instant;
 
@@ -111,7 +112,9 @@ impl At<'_> {
             return;
         };
         for (request, error) in waiting {
-            if well {
+            if well && request.revision.era() == Era::Legacy {
+                self.send_down(id, &request, None);
+            } else if well {
                 self.send_modern(id, request, None);
             } else {
                 self.hub.endpoint.respond(request.exchange, Outcome::Error(&error));

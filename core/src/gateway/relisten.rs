@@ -19,11 +19,11 @@ use crate::time::{Instant, backoff};
 /// The longest pause before another attempt.
 const LONGEST: Duration = Duration::from_secs(32);
 
-/// The notifications that members of a filter ask for.
-const LISTS: [(&str, &str); 3] = [
-    ("toolsListChanged", method::TOOLS_CHANGED),
-    ("promptsListChanged", method::PROMPTS_CHANGED),
-    ("resourcesListChanged", method::RESOURCES_CHANGED),
+/// The notifications that members of a filter ask for, and the capability for both.
+pub(super) const LISTS: [(&str, &str, &str); 3] = [
+    ("toolsListChanged", method::TOOLS_CHANGED, "tools"),
+    ("promptsListChanged", method::PROMPTS_CHANGED, "prompts"),
+    ("resourcesListChanged", method::RESOURCES_CHANGED, "resources"),
 ];
 
 /// Subscriptions, and those that will be taken up again.
@@ -94,7 +94,7 @@ impl At<'_> {
         let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null").to_string();
         let id = [(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))];
         let mut told = Vec::new();
-        for (member, method) in LISTS {
+        for (member, method, _) in LISTS {
             if get(filter, member) == Some("true") {
                 told.push((method, meta::with(None, &id)));
             }

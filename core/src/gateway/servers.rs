@@ -2,9 +2,10 @@
 
 use alloc::string::{String, ToString};
 
-use super::at::{At, Call, CallKind};
+use super::at::{Asker, At, Call, CallKind};
 use super::modern::Verdict;
 use super::question::{Question, question};
+use super::serve::level;
 use super::{project, rewrite};
 use crate::client::{Event, Failure, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get, string};
@@ -52,16 +53,30 @@ impl At<'_> {
             (CallKind::Revive { peer }, _) => self.on_revived(id, peer, message),
             (CallKind::Restore, _) => {}
             (CallKind::Relearn, _) => self.on_relearnt(message),
+            (CallKind::OpenLease, _) => self.on_lease_opened(id, message),
+            (CallKind::Parked { park }, _) => self.on_call_answered(park, message),
+            (CallKind::Subscribe, result) => self.on_subscribed(id, request, result.is_some()),
+            (CallKind::Hear { peer }, _) => self.on_hearing_ended(id, request, peer),
+            (CallKind::Down { exchange, .. }, _) => {
+                self.answer_down(id, exchange, call, message);
+            }
+            (CallKind::Up { exchange, .. }, _) => {
+                self.answer_up(exchange, call.spare.as_deref(), message);
+            }
             (CallKind::Initialize { exchange, host }, Some(result)) => {
                 self.on_initialized(id, exchange, host, result);
             }
             (CallKind::Initialize { exchange, .. }, None) => {
                 let error = message.error().unwrap_or("{}");
-                let fault = refused_handshake(&self.server.config.name, error);
-                let error = fault.as_ref().map_or(error, |fault| &fault.object);
-                self.hub.endpoint.respond(exchange, Outcome::Error(error));
                 self.server.sessions.retain(|_, link| *link != id);
                 self.stop_link(id);
+                match call.spare.filter(|_| refuses_handshakes(error)) {
+                    Some(request) => {
+                        self.note_only_modern();
+                        self.on_host_request(*request);
+                    }
+                    None => self.hub.endpoint.respond(exchange, Outcome::Error(error)),
+                }
             }
             (CallKind::ListTools { exchange, .. }, Some(result)) => {
                 let learnt = self.learn_tools(result);
@@ -109,7 +124,7 @@ impl At<'_> {
 
     /// Learns what tools mirror into header fields. A client of a URL must hide
     /// those that declare it wrongly: gives the list without them.
-    fn learn_tools(&mut self, result: &str) -> Option<String> {
+    pub(super) fn learn_tools(&mut self, result: &str) -> Option<String> {
         let (list, dropped) = self.server.modern.schemas.learn(result)?;
         if !self.server.config.place.is_url() {
             return None;
@@ -174,9 +189,14 @@ impl At<'_> {
                 }
                 CallKind::Restore => {}
                 CallKind::Relearn => self.relearnt(false),
+                CallKind::OpenLease => self.on_lease_failure(id, failure),
+                CallKind::Parked { park } => self.on_call_failed(park, failure),
+                CallKind::Subscribe => self.on_subscribed(id, request, false),
+                CallKind::Hear { peer } => self.on_hearing_ended(id, request, peer),
                 _ => self.on_probe_failure(id, failure),
             };
         };
+        self.forget_round(exchange);
         self.fail(exchange, failure);
         if matches!(call.kind, CallKind::Initialize { .. }) {
             self.server.sessions.retain(|_, link| *link != id);
@@ -215,6 +235,9 @@ impl At<'_> {
         if message.method() == method::PING {
             link.upstream.answer(&mut self.hub.wires, raw, Outcome::Result("{}"));
             return;
+        }
+        if link.lease.is_some() {
+            return self.on_question(id, message);
         }
         let Some(peer) = link.peer else {
             if link.upstream.revision().is_none_or(|revision| revision.era() == Era::Legacy) {
@@ -255,7 +278,7 @@ impl At<'_> {
         match asked {
             Ok(ask) => {
                 link.asked.insert(raw.to_string(), ask);
-                self.hub.asks.insert(ask, (id, raw.to_string()));
+                self.hub.asks.insert(ask, Asker::Link(id, raw.to_string()));
             }
             Err(NotAsked::Undeclared(fault)) => {
                 link.upstream.answer(&mut self.hub.wires, raw, Outcome::Error(&fault.object));
@@ -281,7 +304,12 @@ impl At<'_> {
                 let peer = self.server.links.get(&id).and_then(|link| link.peer);
                 match peer {
                     Some(peer) => self.tell_session(id, peer, name, params, during),
-                    None => self.tell_modern(id, name, params, during),
+                    None if self.is_modern(id) => self.tell_modern(id, name, params, during),
+                    None if name == method::MESSAGE => self.tell_log(id, params, during),
+                    None if self.server.shared.link() == Some(id) => {
+                        self.tell_watches(name, params);
+                    }
+                    None => {}
                 }
             }
         }
@@ -291,16 +319,27 @@ impl At<'_> {
         let Some(params) = params else { return };
         let request = get(params, "progressToken").and_then(|raw| raw.parse().ok()).map(RequestId);
         let (now, counts) = (self.hub.now, self.server.config.limits.progress_counts);
-        let call =
-            self.server.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?)).and_then(
-                |call| {
-                    if counts {
-                        call.since = now;
-                    }
-                    let older = call.projection.map(|projection| projection.to);
-                    Some((call.kind.exchange()?, call.token.as_deref()?, older))
-                },
-            );
+        let calls = &self.server.parking.calls;
+        let call = self.server.links.get_mut(&id).and_then(|link| link.calls.get_mut(&request?));
+        let call = call.and_then(|call| {
+            if counts {
+                call.since = now;
+            }
+            let value = get(params, "progress").and_then(|raw| raw.parse().ok());
+            if let (CallKind::Down { .. }, Some(value)) = (call.kind, value) {
+                // Each round begins anew (PRG-02).
+                if value <= call.shown {
+                    return None;
+                }
+                call.shown = value;
+            }
+            let older = call.projection.map(|projection| projection.to);
+            let exchange = match call.kind {
+                CallKind::Parked { park } => calls.get(&park)?.exchange,
+                kind => kind.exchange(),
+            };
+            Some((exchange?, call.token.as_deref()?, older))
+        });
         // Late ones are dropped (PRG-03).
         let Some((exchange, token, older)) = call else { return };
         let params = rewrite::with(params, "progressToken", token);
@@ -315,11 +354,22 @@ impl At<'_> {
     fn on_cancelled_by_server(&mut self, id: UpstreamId, params: Option<&str>) {
         let Some(params) = params else { return };
         let Some(raw) = get(params, "requestId") else { return };
+        if self.on_question_withdrawn(id, raw) {
+            return;
+        }
         let Some(link) = self.server.links.get_mut(&id) else { return };
         if let Some(ask) = link.asked.remove(raw) {
             self.hub.asks.remove(&ask);
             self.hub.endpoint.withdraw(ask, get(params, "reason"));
             return;
+        }
+        let heard = raw.parse().ok().map(RequestId);
+        if let Some(request) = heard
+            && let Some(Call { kind: CallKind::Hear { peer }, .. }) = link.calls.get(&request)
+        {
+            let peer = *peer;
+            link.take(request);
+            return self.on_hearing_ended(id, request, peer);
         }
         let listen = raw.parse().ok().map(RequestId).filter(|request| {
             matches!(link.calls.get(request), Some(Call { kind: CallKind::Listen { .. }, .. }))
@@ -369,6 +419,23 @@ impl At<'_> {
         }
     }
 
+    /// A log message of a legacy server that no session owns: for the modern request
+    /// that it belongs to, if that can be told (LOG-04).
+    fn tell_log(&mut self, id: UpstreamId, params: Option<&str>, during: Option<RequestId>) {
+        let Some(link) = self.server.links.get(&id) else { return };
+        let called = match (&link.lease, during) {
+            (Some(lease), _) => lease.call.and_then(|park| self.host_of(park)),
+            (None, Some(request)) => link.calls.get(&request).and_then(wanted),
+            (None, None) => {
+                let mut running = link.calls.values().filter_map(wanted);
+                running.next().filter(|_| running.next().is_none())
+            }
+        };
+        if let Some((exchange, level)) = called {
+            self.log_up(exchange, level.as_deref(), params);
+        }
+    }
+
     /// Something from the connection that modern hosts share: to the
     /// subscription, or the request, that it belongs to; to nobody by guess
     /// (LOG-04).
@@ -385,6 +452,11 @@ impl At<'_> {
             // Some servers make a string of our number.
             let number = tagged.trim_matches('"').parse().ok();
             let call = number.and_then(|n| link.calls.get(&RequestId(n)));
+            if let (Some(number), Some(Call { kind: CallKind::Hear { peer }, .. })) = (number, call)
+            {
+                let peer = *peer;
+                return self.on_heard(id, RequestId(number), peer, method, params);
+            }
             let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
             let exchange = *exchange;
             if method == method::ACKNOWLEDGED && self.is_relistened(exchange, params) {
@@ -399,6 +471,7 @@ impl At<'_> {
         let owner = owner.or_else(|| {
             let mut logging = link.calls.values().filter_map(|call| match call.kind {
                 CallKind::Relay { exchange, logs: true }
+                | CallKind::Down { exchange, logs: true }
                 | CallKind::ListTools { exchange, logs: true } => Some(exchange),
                 _ => None,
             });
@@ -411,18 +484,16 @@ impl At<'_> {
     }
 }
 
-/// A server that knows no `initialize` speaks only modern revisions.
-pub(super) fn refused_handshake(name: &str, error: &str) -> Option<Fault> {
-    let code = get(error, "code")?.parse().ok()?;
-    let modern =
-        matches!(code, code::METHOD_NOT_FOUND | code::UNSUPPORTED_VERSION | code::HEADER_MISMATCH);
-    modern.then(|| speaks_only_modern(name, error))
+/// The host of a call for a modern one, and the level of log messages that it wants.
+fn wanted(call: &Call) -> Option<(ExchangeId, Option<String>)> {
+    let CallKind::Up { exchange, .. } = call.kind else { return None };
+    let params = call.spare.as_ref().and_then(|request| request.message.params());
+    Some((exchange, level(params).map(ToString::to_string)))
 }
 
-pub(super) fn speaks_only_modern(name: &str, error: &str) -> Fault {
-    let why = alloc::format!(
-        "{name} speaks only MCP {}, and this host an older one: use a newer host, or an older server",
-        Revision::NEWEST_MODERN
-    );
-    Fault::with_data(code::INTERNAL_ERROR, &why, error)
+/// Whether a server that refuses `initialize` so knows none: it speaks only modern
+/// revisions.
+pub(super) fn refuses_handshakes(error: &str) -> bool {
+    let code = get(error, "code").and_then(|raw| raw.parse().ok());
+    matches!(code, Some(code::METHOD_NOT_FOUND | code::UNSUPPORTED_VERSION | code::HEADER_MISMATCH))
 }

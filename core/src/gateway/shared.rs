@@ -1,19 +1,20 @@
-//! The connection that legacy requests without a session share (requirements
-//! D3 and D7).
+//! The connection that requests which stand alone share: legacy ones without a session,
+//! and modern ones before a legacy server (requirements D3 and D7).
 //!
 //! We begin it ourselves, for nobody in particular: it declares no capabilities
 //! of a host, so that the server has nothing to ask. It is kept while it is
 //! used; when it has died, the next request begins another.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use super::at::{At, Call, CallKind};
 use super::config::Limits;
-use super::servers::refused_handshake;
+use super::servers::refuses_handshakes;
 use crate::client::UpstreamId;
 use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
-use crate::protocol::revision::Revision;
+use crate::protocol::revision::{Era, Revision};
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, Request};
 use crate::time::Instant;
@@ -21,6 +22,8 @@ use crate::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     state: State,
+    /// What the server has answered to `initialize`.
+    introduction: Option<Box<str>>,
     /// Requests that came before it was ready.
     waiting: VecDeque<Request<'static>>,
 }
@@ -42,6 +45,23 @@ impl Shared {
         *self = Self::default();
     }
 
+    /// The server's answer to `initialize`, if the connection has ever been open.
+    pub(super) fn introduction(&self) -> &str {
+        self.introduction.as_deref().unwrap_or("{}")
+    }
+
+    /// The connection, if it is open.
+    pub(super) fn link(&self) -> Option<UpstreamId> {
+        match self.state {
+            State::Open(id, _) => Some(id),
+            State::Absent | State::Opening(..) => None,
+        }
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        self.state == State::Absent
+    }
+
     /// When a handshake has taken too long, or what nobody uses shall end.
     pub(super) fn deadline(&self, limits: &Limits) -> Option<Instant> {
         match self.state {
@@ -58,10 +78,10 @@ impl Shared {
 }
 
 impl At<'_> {
-    /// A legacy request of a host that has no session.
-    pub(super) fn on_stateless_request(&mut self, request: Request<'_>) {
+    /// A request that stands alone: a legacy one without a session, or a modern one.
+    pub(super) fn on_shared_request(&mut self, request: Request<'_>) {
         match self.server.shared.state {
-            State::Open(id, _) => self.relay_stateless(id, &request),
+            State::Open(id, _) => self.relay_shared(id, request),
             State::Opening(..) => self.wait_for_shared(request),
             State::Absent => match self.may_initialize() {
                 Ok(()) => {
@@ -80,10 +100,13 @@ impl At<'_> {
         self.server.shared.waiting.push_back(request.into_owned());
     }
 
-    fn relay_stateless(&mut self, id: UpstreamId, request: &Request<'_>) {
+    fn relay_shared(&mut self, id: UpstreamId, request: Request<'_>) {
         self.server.shared.state = State::Open(id, self.hub.now);
+        if request.revision.era() == Era::Modern {
+            return self.serve(id, request);
+        }
         let kind = CallKind::Relay { exchange: request.exchange, logs: false };
-        self.relay_legacy(id, request, kind);
+        self.relay_legacy(id, &request, kind);
     }
 
     pub(super) fn open_shared(&mut self) {
@@ -112,10 +135,22 @@ impl At<'_> {
         let Some(result) = message.result() else {
             let error = message.error().unwrap_or("{}");
             let name = &self.server.config.name;
-            let fault = refused_handshake(name, error).unwrap_or_else(|| {
-                let why = alloc::format!("{name}: it refuses initialize");
-                Fault::with_data(code::INTERNAL_ERROR, &why, error)
-            });
+            let why = alloc::format!("{name}: it refuses initialize");
+            let fault = Fault::with_data(code::INTERNAL_ERROR, &why, error);
+            if refuses_handshakes(error) {
+                self.note_only_modern();
+                // Those of legacy hosts can go another way.
+                let waiting = core::mem::take(&mut self.server.shared.waiting);
+                let (legacy, modern) =
+                    waiting.into_iter().partition(|it| it.revision.era() == Era::Legacy);
+                self.server.shared.waiting = modern;
+                self.give_up_shared(&fault);
+                let legacy: VecDeque<Request<'static>> = legacy;
+                for request in legacy {
+                    self.on_host_request(request);
+                }
+                return;
+            }
             return self.give_up_shared(&fault);
         };
         let agreed = get(result, "protocolVersion").and_then(string);
@@ -128,8 +163,10 @@ impl At<'_> {
         link.upstream.notify(&mut self.hub.wires, method::INITIALIZED, None);
         self.started(id);
         self.server.shared.state = State::Open(id, self.hub.now);
+        self.server.shared.introduction = Some(result.into());
+        self.watch_again(id);
         for request in core::mem::take(&mut self.server.shared.waiting) {
-            self.relay_stateless(id, &request);
+            self.relay_shared(id, request);
         }
     }
 
@@ -145,6 +182,7 @@ impl At<'_> {
     pub(super) fn on_shared_ended(&mut self, id: UpstreamId) {
         if matches!(self.server.shared.state, State::Open(open, _) if open == id) {
             self.server.shared.state = State::Absent;
+            self.watch_again_later();
         }
     }
 
@@ -155,6 +193,7 @@ impl At<'_> {
         for request in core::mem::take(&mut self.server.shared.waiting) {
             self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
         }
+        self.watch_again_later();
     }
 
     /// Gives up a handshake that takes too long, and ends what nobody uses.
@@ -167,7 +206,8 @@ impl At<'_> {
             State::Absent => {}
             State::Opening(id, _) => self.on_shared_failure(id, "it does not answer"),
             State::Open(id, _) => {
-                if self.server.links.get(&id).is_some_and(|link| !link.calls.is_empty()) {
+                let used = self.server.links.get(&id).is_some_and(|link| !link.calls.is_empty());
+                if used || !self.server.watches.is_empty() {
                     self.server.shared.state = State::Open(id, self.hub.now);
                     return;
                 }

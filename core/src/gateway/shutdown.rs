@@ -88,6 +88,10 @@ impl At<'_> {
     /// Tells those who listen that this is a graceful end (2026-07-28
     /// `basic/patterns/subscriptions`).
     fn end_listens(&mut self) {
+        let watches: Vec<ExchangeId> = self.server.watches.exchanges().collect();
+        for exchange in watches {
+            self.end_watch(exchange);
+        }
         let calls = self.server.links.values().flat_map(|link| link.calls.values());
         let listens: Vec<ExchangeId> = calls
             .filter_map(|call| match call.kind {
@@ -128,5 +132,10 @@ impl At<'_> {
         self.server.modern.forget();
         self.server.shared.forget();
         self.server.lives.forget();
+        self.server.parking.forget();
+        self.server.watches.forget();
+        self.server.exchanges.clear();
+        self.server.rounds.clear();
+        self.server.bridged.clear();
     }
 }

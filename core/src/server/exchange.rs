@@ -108,7 +108,7 @@ pub(super) struct Way {
 
 impl Exchange {
     /// What has the way of its answer.
-    fn work(&self, exchange: ExchangeId) -> Work {
+    pub(super) fn work(&self, exchange: ExchangeId) -> Work {
         match self.carried {
             Carried::Alone(_) => Work::Request(exchange),
             Carried::InBatch(batch) => Work::Batch(batch),

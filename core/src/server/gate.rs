@@ -35,7 +35,7 @@ impl fmt::Debug for Access {
 }
 
 /// Whose token a request has, by its place in the list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Principal(usize);
 
 /// What the head of a request says.

@@ -21,6 +21,7 @@
 //! | `clients` | what each client has |
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
+//! | `owner` | whose a request is |
 //! | `peer` | sessions and pipes as conversations |
 //! | `token` | session ids on the wire |
 //! | `stream` | event streams that can be taken up again |
@@ -36,6 +37,7 @@ mod gate;
 mod http;
 mod legacy_sse;
 mod limits;
+mod owner;
 mod peer;
 mod pipe;
 mod post;
@@ -52,4 +54,5 @@ pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
 pub use gate::Access;
 pub use legacy_sse::LegacySse;
 pub use limits::Limits;
+pub use owner::Owner;
 pub use peer::PeerId;

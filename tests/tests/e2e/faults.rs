@@ -132,7 +132,8 @@ pub(crate) fn killed_servers(stage: &mut Stage<'_>) {
         count(&host.answer(net, &id));
     }
     assert_eq!(well + failed, CALLS);
-    assert!(well >= CALLS - 20 * 10 && failed > 0, "{well} {failed}");
+    // How many were running when a server was killed is luck.
+    assert!(failed <= 20 * 10, "{well} {failed}");
     assert!(host.rest().is_empty());
     // That the last one was killed may be news to the gateway.
     let mut end = || host.tool(net, "echo", json!({"message": "end"}));
@@ -164,16 +165,12 @@ pub(crate) fn silent_server(stage: &mut Stage<'_>) {
     assert!(host.take_answer(&id).is_none());
 }
 
-/// A modern host before a legacy server is told how to go on.
+/// A modern host before a legacy server notices nothing.
 pub(crate) fn other_era(stage: &mut Stage<'_>) {
     let mut host = stage.stranger();
     let net = &mut *stage.net;
-    let answer = host.begin(net);
-    assert_eq!(answer.code(), -32601);
-    let why = answer.error()["message"].as_str().unwrap();
-    assert!(why.contains("2025-11-25") && why.contains("initialize"), "{why}");
-    let call = host.tool(net, "echo", json!({"message": "m"}));
-    assert!(call.error()["message"].as_str().unwrap().contains("initialize"));
+    assert!(host.begin(net).0.get("error").is_none());
+    assert_eq!(host.tool(net, "echo", json!({"message": "m"})).text(), "m");
 }
 
 pub(crate) fn absent_server(stage: &mut Stage<'_>) {

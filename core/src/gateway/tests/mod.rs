@@ -303,37 +303,6 @@ fn subscriptions_keep_the_hosts_own_ids() {
 }
 
 #[test]
-fn eras_that_differ_are_a_clear_error() {
-    let mut world = World::new();
-    let host = world.host();
-    world.say(
-        host,
-        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{META}}}}}"#),
-    );
-    let server = *world.spawned.last().unwrap();
-    let id = id_of(&world.hear(server));
-    world.say(
-        server,
-        &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"?"}}}}"#),
-    );
-    let refused = world.hear(host);
-    assert_eq!(get_path(&refused, &["error", "code"]), Some("-32601"));
-    assert!(refused.contains("begin with initialize"));
-    // The same host falls back.
-    world.say(host, r#"{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#);
-    let server = *world.spawned.last().unwrap();
-    let id = id_of(&world.hear(server));
-    world.say(
-        server,
-        &format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no initialize"}}}}"#
-        ),
-    );
-    let refused = world.hear(host);
-    assert!(refused.contains("speaks only MCP 2026-07-28"), "{refused}");
-}
-
-#[test]
 fn a_dead_server_fails_its_calls() {
     let mut world = World::new();
     let (host, server) = world.session();

@@ -1,0 +1,24 @@
+//! Whose a request is.
+
+use super::endpoint::Endpoint;
+use super::exchange::ExchangeId;
+use super::gate::Principal;
+use super::peer::PeerId;
+
+/// Who sends requests, as far as that can be told: the token of a host that comes by
+/// HTTP, or the pipe of one that does not.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Owner {
+    principal: Option<Principal>,
+    pipe: Option<PeerId>,
+}
+
+impl Endpoint {
+    /// Whose request it is.
+    pub fn owner_of(&self, exchange: ExchangeId) -> Owner {
+        let Some(state) = self.exchanges.get(&exchange) else { return Owner::default() };
+        let way = self.way(state.work(exchange));
+        let principal = way.and_then(|way| self.principal(way.conn));
+        Owner { principal, pipe: state.sender.holder }
+    }
+}
