@@ -69,7 +69,7 @@ impl Gateway {
     }
 
     /// A request that the embedder's own HTTP stack has read: the message door, as
-    /// [`Endpoint::request`] has it. Afterwards poll as after any input.
+    /// [`server::Endpoint::request`] has it. Afterwards poll as after any input.
     pub fn request(
         &mut self,
         now: Instant,
