@@ -11,6 +11,7 @@ use super::park::{Lease, ParkId, Parking};
 use super::project::Projection;
 use super::revive::Lives;
 use super::rounds::Round;
+use super::serve::Up;
 use super::session::Session;
 use super::shared::Shared;
 use super::starts::Starts;
@@ -22,7 +23,7 @@ use crate::output::Output;
 use crate::protocol::revision::Revision;
 use crate::seal::Sealer;
 use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId, Request};
-use crate::time::Instant;
+use crate::time::{Instant, Timers};
 
 /// Names a server of a gateway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -130,6 +131,10 @@ pub(super) struct Server {
     pub(super) rounds: BTreeMap<ExchangeId, Round>,
     /// The running requests of hosts that may be parked.
     pub(super) exchanges: BTreeMap<ExchangeId, ParkId>,
+    /// The connections on which a modern host's capabilities are declared.
+    pub(super) leases: BTreeSet<UpstreamId>,
+    /// The legacy sessions for which we shall listen again.
+    pub(super) hear_again: Timers<PeerId>,
     /// Where each running request of a host has gone.
     pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
     pub(super) call_sweep: Option<Instant>,
@@ -151,6 +156,8 @@ impl Server {
             bridged: BTreeMap::new(),
             rounds: BTreeMap::new(),
             exchanges: BTreeMap::new(),
+            leases: BTreeSet::new(),
+            hear_again: Timers::default(),
             routes: BTreeMap::new(),
             call_sweep: None,
         }
@@ -165,7 +172,7 @@ impl Server {
             self.parking.deadline(),
             self.watches.deadline(),
             self.lease_deadline(),
-            self.bridged.values().filter_map(|session| session.hearing.deadline()).min(),
+            self.hear_again.next(),
             self.rounds.values().filter_map(Round::deadline).min(),
             self.call_sweep,
             self.config.eager.then_some(Instant::START),
@@ -174,7 +181,7 @@ impl Server {
     }
 
     fn lease_deadline(&self) -> Option<Instant> {
-        let leases = self.links.values().filter_map(|link| link.lease.as_ref());
+        let leases = self.leases.iter().filter_map(|id| self.links.get(id)?.lease.as_ref());
         leases.filter_map(|lease| lease.due(self.config.limits.shared_idle)).min()
     }
 }
@@ -216,6 +223,7 @@ impl At<'_> {
         let Some(link) = self.server.links.get(&id) else { return };
         if link.upstream.has_ended() && link.upstream.is_gone() && link.calls.is_empty() {
             self.server.links.remove(&id);
+            self.server.leases.remove(&id);
             self.hub.owners.remove(&id);
             self.hub.timed.remove(&id);
         }
@@ -274,6 +282,8 @@ pub(super) struct Call {
     pub(super) token: Option<String>,
     /// What its host gets, if that speaks an older revision.
     pub(super) projection: Option<Projection>,
+    /// What the answer to a modern host's request depends on, before a legacy server.
+    pub(super) up: Option<Box<Up>>,
     /// The request, if it may have to be sent again.
     pub(super) spare: Option<Box<Request<'static>>>,
     /// When it was sent.
@@ -295,13 +305,13 @@ pub(super) enum CallKind {
     /// A host's `subscriptions/listen`.
     Listen { exchange: ExchangeId },
     /// For a modern host, of a legacy server that cannot ask anything.
-    Up { exchange: ExchangeId, logs: bool },
+    Up { exchange: ExchangeId },
     /// The same, and it can.
     Parked { park: ParkId },
     /// Our own `initialize`, for such a call.
     OpenLease,
-    /// For a legacy host, of a modern server.
-    Down { exchange: ExchangeId, logs: bool },
+    /// For a legacy host, of a modern server; perhaps after it was refused once.
+    Down { exchange: ExchangeId, logs: bool, again: bool },
     /// Our own `subscriptions/listen`, for a legacy session.
     Hear { peer: PeerId },
     /// Our own `resources/subscribe`, for modern hosts that listen.
@@ -325,6 +335,7 @@ impl Call {
             kind,
             token: None,
             projection: None,
+            up: None,
             spare: None,
             sent: now,
             since: now,

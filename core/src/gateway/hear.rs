@@ -4,12 +4,11 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::Write as _;
 use core::time::Duration;
 
 use super::at::{At, Call, CallKind};
 use super::modern::Verdict;
-use super::relisten::LISTS;
+use super::relisten::{LISTS, filter};
 use super::rewrite::with;
 use crate::client::{RequestId, UpstreamId};
 use crate::jsonrpc::{code, elements, get, get_path};
@@ -40,10 +39,6 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.again
-    }
-
     pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
         self.waiting.remove(&exchange);
     }
@@ -109,21 +104,11 @@ impl At<'_> {
         let offered = self.server.modern.discovered.as_deref().unwrap_or("{}");
         let offers =
             |group| get_path(offered, &["capabilities", group, "listChanged"]) == Some("true");
-        let lists = LISTS.map(|(member, _, group)| offers(group).then_some(member));
+        let lists = LISTS.map(|(_, _, group)| offers(group));
         let Some(session) = self.server.bridged.get_mut(&peer) else { return };
         let hearing = &mut session.hearing;
         hearing.again = None;
-        let mut filter = String::from("{");
-        for member in lists.into_iter().flatten().filter(|_| hearing.ready) {
-            let comma = if filter.len() > 1 { "," } else { "" };
-            let _ = write!(filter, r#"{comma}"{member}":true"#);
-        }
-        if !hearing.uris.is_empty() {
-            let comma = if filter.len() > 1 { "," } else { "" };
-            let uris: Vec<&str> = hearing.uris.iter().map(String::as_str).collect();
-            let _ = write!(filter, r#"{comma}"resourceSubscriptions":[{}]"#, uris.join(","));
-        }
-        filter.push('}');
+        let filter = filter(lists.map(|offered| offered && hearing.ready), &hearing.uris);
         let superseded = hearing.next.take();
         if filter == "{}" {
             let current = hearing.current.take();
@@ -237,20 +222,19 @@ impl At<'_> {
         if hearing.tries >= most || hearing.current.is_some() || hearing.next.is_some() {
             return;
         }
-        hearing.again = Some(now + backoff(Duration::from_secs(1), hearing.tries, LONGEST));
+        let again = now + backoff(Duration::from_secs(1), hearing.tries, LONGEST);
+        hearing.again = Some(again);
         hearing.tries += 1;
+        self.server.hear_again.set(again, peer);
     }
 
     /// Tries again what is due.
     pub(super) fn check_hearing(&mut self) {
         let now = self.hub.now;
-        let due = |hearing: &Hearing| hearing.again.is_some_and(|at| at <= now);
-        let bridged = self.server.bridged.iter();
-        let due: Vec<PeerId> =
-            bridged.filter(|(_, it)| due(&it.hearing)).map(|(peer, _)| *peer).collect();
-        for peer in due {
-            if let Some(hearing) = self.hearing(peer) {
-                hearing.again = None;
+        while let Some(peer) = self.server.hear_again.due(now) {
+            let due = self.hearing(peer).and_then(|hearing| hearing.again.take_if(|at| *at <= now));
+            if due.is_none() {
+                continue;
             }
             self.want_modern();
             self.listen_for(peer);

@@ -110,22 +110,21 @@ impl At<'_> {
         spare: Option<Box<Request<'static>>>,
     ) {
         let now = self.hub.now;
+        if let Err(fault) = self.check_fields(&request) {
+            return self.refuse(request.exchange, &fault);
+        }
         let Some(link) = self.server.links.get_mut(&id) else {
             return self.no_server(request.exchange);
         };
         let message = &request.message;
         let params = message.params();
-        let mut fields = Vec::new();
-        if message.method() == method::TOOLS_CALL {
-            let theirs = request.fields.as_deref();
-            let schemas = &self.server.modern.schemas;
-            if let Some(Err(fault)) = theirs.map(|theirs| schemas.check(params, theirs)) {
-                let fault = Fault::new(code::HEADER_MISMATCH, &fault.to_string());
-                self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
-                return;
+        let fields = match message.method() {
+            method::TOOLS_CALL => {
+                let theirs = request.fields.as_deref().unwrap_or_default();
+                self.server.modern.schemas.fields(params, theirs)
             }
-            fields = schemas.fields(params, theirs.unwrap_or_default());
-        }
+            _ => Vec::new(),
+        };
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let rewritten = rewrite::modern_request(params, ours.as_deref());
@@ -143,14 +142,31 @@ impl At<'_> {
         self.touch(id);
     }
 
+    /// Compares the `Mcp-Param-*` of a modern host's call with its body.
+    pub(super) fn check_fields(&self, request: &Request<'_>) -> Result<(), Fault> {
+        let theirs = match request.message.method() {
+            method::TOOLS_CALL => request.fields.as_deref(),
+            _ => None,
+        };
+        let Some(theirs) = theirs else { return Ok(()) };
+        let checked = self.server.modern.schemas.check(request.message.params(), theirs);
+        checked.map_err(|fault| Fault::new(code::HEADER_MISMATCH, &fault.to_string()))
+    }
+
     pub(super) fn no_server(&mut self, exchange: ExchangeId) {
         self.fail(exchange, "its connection has ended");
     }
 
     /// Tells a host why its request fails: it is the server's fault, or the way's.
     pub(super) fn fail(&mut self, exchange: ExchangeId, why: impl fmt::Display) {
+        let fault = self.fault(why);
+        self.refuse(exchange, &fault);
+    }
+
+    /// The error that tells it.
+    pub(super) fn fault(&self, why: impl fmt::Display) -> Fault {
         let why = alloc::format!("{}: {why}", self.server.config.name);
-        self.refuse(exchange, &Fault::new(code::INTERNAL_ERROR, &why));
+        Fault::new(code::INTERNAL_ERROR, &why)
     }
 
     pub(super) fn refuse(&mut self, exchange: ExchangeId, fault: &Fault) {
@@ -282,6 +298,30 @@ impl At<'_> {
             }
             Some(Era::Legacy) | None => self.room(),
         }
+    }
+
+    /// A new connection on which we begin a session of our own, with these capabilities.
+    pub(super) fn open_as(&mut self, capabilities: &str, kind: CallKind) -> UpstreamId {
+        let id = self.add_link(None);
+        let params = alloc::format!(
+            r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{}}}"#,
+            Revision::NEWEST_LEGACY,
+            meta::IDENTITY
+        );
+        let params = self.handshake(Some(&params), None);
+        self.initialize(id, &params, kind);
+        id
+    }
+
+    /// Sends an `initialize` of ours.
+    pub(super) fn initialize(&mut self, id: UpstreamId, params: &str, kind: CallKind) {
+        let now = self.hub.now;
+        if let Some(link) = self.server.links.get_mut(&id) {
+            let (wires, method) = (&mut self.hub.wires, method::INITIALIZE);
+            let sent = link.upstream.request(wires, method, Some(params), &[]);
+            link.calls.insert(sent, Call::ours(kind, now));
+        }
+        self.touch(id);
     }
 
     /// The parameters of `initialize` for the server.

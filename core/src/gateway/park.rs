@@ -18,7 +18,7 @@ use super::rewrite;
 use super::serve::level;
 use super::translate::{self, without};
 use crate::client::{Failure, RequestId, UpstreamId};
-use crate::jsonrpc::{Message, code, elements, error_object, get, members, string};
+use crate::jsonrpc::{Message, code, elements, get, members, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::host_capabilities::HostCapabilities;
 use crate::protocol::revision::Revision;
@@ -166,7 +166,9 @@ impl At<'_> {
 
     /// A connection with these capabilities on which no call runs.
     fn lease(&mut self, can: &str, owner: Owner) -> Result<UpstreamId, Fault> {
-        let free = self.server.links.iter().find(|(_, link)| {
+        let mut leases =
+            self.server.leases.iter().filter_map(|id| self.server.links.get_key_value(id));
+        let free = leases.find(|(_, link)| {
             !link.upstream.has_ended()
                 && link.lease.as_ref().is_some_and(|lease| {
                     lease.open
@@ -179,30 +181,19 @@ impl At<'_> {
             return Ok(*id);
         }
         self.may_initialize()?;
-        let id = self.add_link(None);
-        let params = alloc::format!(
-            r#"{{"protocolVersion":"{}","capabilities":{can},"clientInfo":{}}}"#,
-            Revision::NEWEST_LEGACY,
-            meta::IDENTITY
-        );
-        let params = self.handshake(Some(&params), None);
-        let now = self.hub.now;
+        let id = self.open_as(can, CallKind::OpenLease);
         if let Some(link) = self.server.links.get_mut(&id) {
             let (open, call, capabilities) = (false, None, can.to_string());
-            link.lease = Some(Box::new(Lease { capabilities, owner, open, call, idle: now }));
-            let method = method::INITIALIZE;
-            let sent = link.upstream.request(&mut self.hub.wires, method, Some(&params), &[]);
-            link.calls.insert(sent, Call::ours(CallKind::OpenLease, now));
+            let idle = self.hub.now;
+            link.lease = Some(Box::new(Lease { capabilities, owner, open, call, idle }));
+            self.server.leases.insert(id);
         }
-        self.sweep_calls_later();
-        self.touch(id);
         Ok(id)
     }
 
     /// The server has answered `initialize` on a connection for a call.
     pub(super) fn on_lease_opened(&mut self, id: UpstreamId, message: &Message<'_>) {
-        let agreed = message.result().and_then(|result| get(result, "protocolVersion"));
-        let revision = agreed.and_then(string).as_deref().and_then(Revision::parse_legacy);
+        let revision = message.result().and_then(rewrite::agreed);
         let (Some(revision), Some(link)) = (revision, self.server.links.get_mut(&id)) else {
             return self.on_lease_failure(id, "it refuses initialize");
         };
@@ -222,8 +213,8 @@ impl At<'_> {
     pub(super) fn on_lease_failure(&mut self, id: UpstreamId, why: impl core::fmt::Display) {
         let lease = self.server.links.get(&id).and_then(|link| link.lease.as_ref());
         if let Some(park) = lease.and_then(|lease| lease.call) {
-            let why = alloc::format!("{}: {why}", self.server.config.name);
-            self.end_call(park, Err(error_object(code::INTERNAL_ERROR, &why, None)));
+            let error = self.fault(why).object;
+            self.end_call(park, Err(error));
         }
         self.stop_link(id);
     }
@@ -415,8 +406,8 @@ impl At<'_> {
         if alive {
             self.start_call(park);
         } else {
-            let why = alloc::format!("{}: its connection has ended", self.server.config.name);
-            self.end_call(park, Err(error_object(code::INTERNAL_ERROR, &why, None)));
+            let error = self.fault("its connection has ended").object;
+            self.end_call(park, Err(error));
         }
     }
 
@@ -459,8 +450,8 @@ impl At<'_> {
     }
 
     pub(super) fn on_call_failed(&mut self, park: ParkId, failure: &Failure) {
-        let why = alloc::format!("{}: {failure}", self.server.config.name);
-        self.end_call(park, Err(error_object(code::INTERNAL_ERROR, &why, None)));
+        let error = self.fault(failure).object;
+        self.end_call(park, Err(error));
     }
 
     /// A call has come to its end. Its host is told, now or when it comes back.
@@ -524,7 +515,8 @@ impl At<'_> {
             }
         }
         let idle = self.server.config.limits.shared_idle;
-        let unused = self.server.links.iter().filter(|(_, link)| {
+        let leases = self.server.leases.iter().filter_map(|id| self.server.links.get_key_value(id));
+        let unused = leases.filter(|(_, link)| {
             let due = link.lease.as_ref().and_then(|lease| lease.due(idle));
             due.is_some_and(|due| due <= now) && !link.upstream.has_ended()
         });

@@ -113,7 +113,7 @@ impl At<'_> {
         };
         for (request, error) in waiting {
             if well && request.revision.era() == Era::Legacy {
-                self.send_down(id, &request, None);
+                self.send_down(id, &request, None, true);
             } else if well {
                 self.send_modern(id, request, None);
             } else {

@@ -3,8 +3,8 @@
 //! (requirements SUB rows).
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use alloc::string::ToString;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -25,6 +25,21 @@ pub(super) const LISTS: [(&str, &str, &str); 3] = [
     ("promptsListChanged", method::PROMPTS_CHANGED, "prompts"),
     ("resourcesListChanged", method::RESOURCES_CHANGED, "resources"),
 ];
+
+/// A filter that asks for these lists, by their places in [`LISTS`], and resources.
+pub(super) fn filter(lists: [bool; 3], uris: &BTreeSet<String>) -> String {
+    let mut members: Vec<String> = LISTS
+        .iter()
+        .zip(lists)
+        .filter(|(_, wanted)| *wanted)
+        .map(|((member, ..), _)| alloc::format!(r#""{member}":true"#))
+        .collect();
+    if !uris.is_empty() {
+        let uris: Vec<&str> = uris.iter().map(String::as_str).collect();
+        members.push(alloc::format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+    }
+    alloc::format!("{{{}}}", members.join(","))
+}
 
 /// Subscriptions, and those that will be taken up again.
 #[derive(Debug, Default)]

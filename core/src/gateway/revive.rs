@@ -12,10 +12,10 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
+use super::rewrite;
 use crate::client::{Failure, UpstreamId};
-use crate::jsonrpc::{Message, get, string};
+use crate::jsonrpc::{Message, get};
 use crate::protocol::method;
-use crate::protocol::revision::Revision;
 use crate::server::{ExchangeId, PeerId, Request};
 use crate::time::Instant;
 
@@ -189,21 +189,13 @@ impl At<'_> {
         let params = life.initialize.clone();
         self.server.lives.revivals.insert(peer, Revival { until, waiting: VecDeque::new() });
         let id = self.add_link(Some(peer));
-        let now = self.hub.now;
-        if let Some(link) = self.server.links.get_mut(&id) {
-            let method = method::INITIALIZE;
-            let request = link.upstream.request(&mut self.hub.wires, method, Some(&params), &[]);
-            link.calls.insert(request, Call::ours(CallKind::Revive { peer }, now));
-        }
+        self.initialize(id, &params, CallKind::Revive { peer });
         self.server.sessions.insert(peer, id);
-        self.touch(id);
     }
 
     /// The server has answered `initialize` for the new session.
     pub(super) fn on_revived(&mut self, id: UpstreamId, peer: PeerId, message: &Message<'_>) {
-        let agreed = message.result().and_then(|result| get(result, "protocolVersion"));
-        let agreed = agreed.and_then(string);
-        let Some(revision) = agreed.as_deref().and_then(Revision::parse_legacy) else {
+        let Some(revision) = message.result().and_then(rewrite::agreed) else {
             return self.on_revival_failure(peer, "it refuses to begin our session again", false);
         };
         self.started(id);

@@ -60,6 +60,11 @@ pub(super) fn initialize(params: Option<&str>, token: Option<&str>) -> String {
     params
 }
 
+/// The revision that a result of `initialize` agrees to, if we know it.
+pub(super) fn agreed(result: &str) -> Option<Revision> {
+    Revision::parse_legacy(&get(result, "protocolVersion").and_then(string)?)
+}
+
 /// The result of `initialize` for the host, which gets the revision that it asks
 /// for (VER-02), whatever the server agreed to.
 pub(super) fn initialized(result: &str, server: Revision, host: Revision) -> String {

@@ -17,7 +17,7 @@ use super::question::{Question, question};
 use super::rewrite::with;
 use super::session::failed_call;
 use super::translate::without;
-use crate::jsonrpc::{Kind, Message, code, error_object, get, members, string};
+use crate::jsonrpc::{Kind, Message, get, members, string};
 use crate::protocol::method;
 use crate::protocol::revision::Revision;
 use crate::server::{AskId, ExchangeId, Request, Route};
@@ -197,14 +197,13 @@ impl At<'_> {
             params = with(&params, "requestState", state);
         }
         let request = round.request.to_owned();
-        self.send_down(id, &request, Some(&params));
+        self.send_down(id, &request, Some(&params), false);
     }
 
     /// The call cannot go on (MRT-14).
     fn abort(&mut self, exchange: ExchangeId, why: &str) {
         let Some(round) = self.server.rounds.get(&exchange) else { return };
-        let why = alloc::format!("{}: {why}", self.server.config.name);
-        let error = error_object(code::INTERNAL_ERROR, &why, None);
+        let error = self.fault(why).object;
         let outcome = match round.request.message.method() {
             method::TOOLS_CALL => Ok(failed_call(&error)),
             _ => Err(error),

@@ -4,13 +4,14 @@
 //! capabilities are declared on; `park` has the others, and `watch` what hosts
 //! listen to.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
 use super::rewrite;
 use super::translate;
 use crate::client::UpstreamId;
-use crate::jsonrpc::{Message, code, get};
+use crate::jsonrpc::{Message, get};
 use crate::protocol::fault::Fault;
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, Request, Route};
@@ -18,6 +19,14 @@ use crate::server::{ExchangeId, Outcome, Request, Route};
 /// What a modern host says about log messages: none, or the lowest level, raw.
 pub(super) fn level(params: Option<&str>) -> Option<&str> {
     get(meta::of(params?)?, meta::LOG_LEVEL)
+}
+
+/// A modern host's request to a legacy server.
+#[derive(Debug)]
+pub(super) struct Up {
+    method: String,
+    /// The lowest level of log messages that it wants, raw.
+    pub(super) level: Option<String>,
 }
 
 /// What it says that it can do.
@@ -37,10 +46,7 @@ impl At<'_> {
             }
             method::LISTEN => self.watch(id, &request),
             method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ => {
-                let theirs = request.fields.as_deref();
-                let schemas = &self.server.modern.schemas;
-                if let Some(Err(fault)) = theirs.map(|theirs| schemas.check(params, theirs)) {
-                    let fault = Fault::new(code::HEADER_MISMATCH, &fault.to_string());
+                if let Err(fault) = self.check_fields(&request) {
                     return self.refuse(request.exchange, &fault);
                 }
                 let can = translate::capabilities_for_legacy(capabilities(params).unwrap_or("{}"));
@@ -76,10 +82,10 @@ impl At<'_> {
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let sent_params = translate::params_for_legacy(params, ours.as_deref());
         let method = request.message.method();
-        let spare = alloc::boxed::Box::new(request.to_owned());
+        let up = Up { method: method.to_string(), level: level(params).map(ToString::to_string) };
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&sent_params), &[]);
-        let kind = CallKind::Up { exchange: request.exchange, logs: level(params).is_some() };
-        let call = Call { token, spare: Some(spare), ..Call::ours(kind, now) };
+        let kind = CallKind::Up { exchange: request.exchange };
+        let call = Call { token, up: Some(Box::new(up)), ..Call::ours(kind, now) };
         link.calls.insert(sent, call);
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
@@ -90,10 +96,10 @@ impl At<'_> {
     pub(super) fn answer_up(
         &mut self,
         exchange: ExchangeId,
-        request: Option<&Request<'_>>,
+        up: Option<&Up>,
         message: &Message<'_>,
     ) {
-        let method = request.map_or("", |request| request.message.method());
+        let method = up.map_or("", |up| up.method.as_str());
         match message.result() {
             Some(result) => {
                 let learnt =

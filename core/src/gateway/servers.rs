@@ -5,10 +5,9 @@ use alloc::string::{String, ToString};
 use super::at::{Asker, At, Call, CallKind};
 use super::modern::Verdict;
 use super::question::{Question, question};
-use super::serve::level;
 use super::{project, rewrite};
 use crate::client::{Event, Failure, RequestId, UpstreamId};
-use crate::jsonrpc::{Message, code, get, string};
+use crate::jsonrpc::{Message, code, get};
 use crate::protocol::fault::Fault;
 use crate::protocol::revision::{Era, Revision};
 use crate::protocol::shape::Shape;
@@ -61,7 +60,7 @@ impl At<'_> {
                 self.answer_down(id, exchange, call, message);
             }
             (CallKind::Up { exchange, .. }, _) => {
-                self.answer_up(exchange, call.spare.as_deref(), message);
+                self.answer_up(exchange, call.up.as_deref(), message);
             }
             (CallKind::Initialize { exchange, host }, Some(result)) => {
                 self.on_initialized(id, exchange, host, result);
@@ -150,8 +149,7 @@ impl At<'_> {
         host: Revision,
         result: &str,
     ) {
-        let agreed = get(result, "protocolVersion").and_then(string);
-        let revision = agreed.as_deref().and_then(Revision::parse_legacy);
+        let revision = rewrite::agreed(result);
         let (Some(revision), Some(link)) = (revision, self.server.links.get_mut(&id)) else {
             let fault = self.unknown_version();
             self.hub.endpoint.respond(exchange, Outcome::Error(&fault.object));
@@ -471,7 +469,7 @@ impl At<'_> {
         let owner = owner.or_else(|| {
             let mut logging = link.calls.values().filter_map(|call| match call.kind {
                 CallKind::Relay { exchange, logs: true }
-                | CallKind::Down { exchange, logs: true }
+                | CallKind::Down { exchange, logs: true, .. }
                 | CallKind::ListTools { exchange, logs: true } => Some(exchange),
                 _ => None,
             });
@@ -487,8 +485,7 @@ impl At<'_> {
 /// The host of a call for a modern one, and the level of log messages that it wants.
 fn wanted(call: &Call) -> Option<(ExchangeId, Option<String>)> {
     let CallKind::Up { exchange, .. } = call.kind else { return None };
-    let params = call.spare.as_ref().and_then(|request| request.message.params());
-    Some((exchange, level(params).map(ToString::to_string)))
+    Some((exchange, call.up.as_ref()?.level.clone()))
 }
 
 /// Whether a server that refuses `initialize` so knows none: it speaks only modern

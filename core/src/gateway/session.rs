@@ -74,7 +74,7 @@ impl At<'_> {
             | method::RESOURCES_LIST
             | method::TEMPLATES_LIST
             | method::RESOURCES_READ
-            | method::COMPLETE => self.send_down(id, request, None),
+            | method::COMPLETE => self.send_down(id, request, None, false),
             other => {
                 let fault = Fault::method_not_found(other);
                 self.refuse(exchange, &fault);
@@ -103,11 +103,13 @@ impl At<'_> {
     }
 
     /// Sends a legacy request to the modern server, with answers if it has asked.
+    /// `again` says that it has refused it once for its header fields.
     pub(super) fn send_down(
         &mut self,
         id: UpstreamId,
         request: &Request<'_>,
         answers: Option<&str>,
+        again: bool,
     ) {
         let now = self.hub.now;
         let speaker = self.speaker(request.peer, request.revision);
@@ -123,7 +125,8 @@ impl At<'_> {
             _ => alloc::vec::Vec::new(),
         };
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&params), &fields);
-        let kind = CallKind::Down { exchange: request.exchange, logs: speaker.level.is_some() };
+        let logs = speaker.level.is_some();
+        let kind = CallKind::Down { exchange: request.exchange, logs, again };
         let call = Call {
             token,
             projection: Some(Projection { to: request.revision, result: None }),
@@ -153,8 +156,8 @@ impl At<'_> {
         let (method, host) = (request.message.method(), request.revision);
         let Some(result) = message.result() else {
             let error = message.error().unwrap_or("{}");
-            let refused = get(error, "code") == Some("-32020") && method == method::TOOLS_CALL;
-            if refused
+            let first = matches!(call.kind, CallKind::Down { again: false, .. });
+            if first
                 && !self.server.rounds.contains_key(&exchange)
                 && let Some(copy) = self.spare_call(&request)
                 && self.relearn(id, *copy, error)

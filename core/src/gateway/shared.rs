@@ -8,14 +8,15 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::at::{At, Call, CallKind};
+use super::at::{At, CallKind};
 use super::config::Limits;
+use super::rewrite;
 use super::servers::refuses_handshakes;
 use crate::client::UpstreamId;
-use crate::jsonrpc::{Message, code, get, string};
+use crate::jsonrpc::{Message, code};
 use crate::protocol::fault::Fault;
-use crate::protocol::revision::{Era, Revision};
-use crate::protocol::{meta, method};
+use crate::protocol::method;
+use crate::protocol::revision::Era;
 use crate::server::{ExchangeId, Outcome, Request};
 use crate::time::Instant;
 
@@ -110,21 +111,9 @@ impl At<'_> {
     }
 
     pub(super) fn open_shared(&mut self) {
-        let id = self.add_link(None);
-        let params = alloc::format!(
-            r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{}}}"#,
-            Revision::NEWEST_LEGACY,
-            meta::IDENTITY
-        );
-        let params = self.handshake(Some(&params), None);
-        let now = self.hub.now;
-        if let Some(link) = self.server.links.get_mut(&id) {
-            let method = method::INITIALIZE;
-            let request = link.upstream.request(&mut self.hub.wires, method, Some(&params), &[]);
-            link.calls.insert(request, Call::ours(CallKind::Open, now));
-        }
-        self.server.shared.state = State::Opening(id, now + self.server.config.limits.handshake);
-        self.touch(id);
+        let id = self.open_as("{}", CallKind::Open);
+        let until = self.hub.now + self.server.config.limits.handshake;
+        self.server.shared.state = State::Opening(id, until);
     }
 
     /// The server has answered our `initialize`.
@@ -153,8 +142,7 @@ impl At<'_> {
             }
             return self.give_up_shared(&fault);
         };
-        let agreed = get(result, "protocolVersion").and_then(string);
-        let revision = agreed.as_deref().and_then(Revision::parse_legacy);
+        let revision = rewrite::agreed(result);
         let (Some(revision), Some(link)) = (revision, self.server.links.get_mut(&id)) else {
             let fault = self.unknown_version();
             return self.give_up_shared(&fault);
@@ -173,8 +161,8 @@ impl At<'_> {
     /// Our `initialize` will not be answered.
     pub(super) fn on_shared_failure(&mut self, id: UpstreamId, why: &str) {
         if matches!(self.server.shared.state, State::Opening(opening, _) if opening == id) {
-            let why = alloc::format!("{}: {why}", self.server.config.name);
-            self.give_up_shared(&Fault::new(code::INTERNAL_ERROR, &why));
+            let fault = self.fault(why);
+            self.give_up_shared(&fault);
         }
     }
 
@@ -218,9 +206,7 @@ impl At<'_> {
     }
 
     pub(super) fn unknown_version(&self) -> Fault {
-        let name = &self.server.config.name;
-        let why = alloc::format!("{name}: it answered initialize with an unknown protocolVersion");
-        Fault::new(code::INTERNAL_ERROR, &why)
+        self.fault("it answered initialize with an unknown protocolVersion")
     }
 
     pub(super) fn too_many_waiting(&mut self, exchange: ExchangeId) {

@@ -88,17 +88,12 @@ impl At<'_> {
     /// Tells those who listen that this is a graceful end (2026-07-28
     /// `basic/patterns/subscriptions`).
     fn end_listens(&mut self) {
-        let watches: Vec<ExchangeId> = self.server.watches.exchanges().collect();
-        for exchange in watches {
-            self.end_watch(exchange);
-        }
         let calls = self.server.links.values().flat_map(|link| link.calls.values());
-        let listens: Vec<ExchangeId> = calls
-            .filter_map(|call| match call.kind {
-                CallKind::Listen { exchange } => Some(exchange),
-                _ => None,
-            })
-            .collect();
+        let listens = calls.filter_map(|call| match call.kind {
+            CallKind::Listen { exchange } => Some(exchange),
+            _ => None,
+        });
+        let listens: Vec<ExchangeId> = listens.chain(self.server.watches.exchanges()).collect();
         for exchange in listens {
             let id = self.hub.endpoint.id_of(exchange).map(String::from).unwrap_or_default();
             let result = alloc::format!(

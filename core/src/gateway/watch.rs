@@ -5,16 +5,15 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::Write as _;
 use core::time::Duration;
 
 use super::at::{At, Call, CallKind};
-use super::relisten::LISTS;
+use super::relisten::{LISTS, filter};
 use super::rewrite::with;
 use crate::client::{RequestId, UpstreamId};
 use crate::jsonrpc::{elements, get, get_path, string};
 use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Outcome, Request, Route};
+use crate::server::{ExchangeId, Request, Route};
 use crate::time::{Instant, backoff};
 
 /// The longest pause before the connection is begun again.
@@ -72,16 +71,16 @@ pub(super) fn concerns(uri: &str, wanted: &str) -> bool {
 impl At<'_> {
     /// A host listens.
     pub(super) fn watch(&mut self, id: UpstreamId, request: &Request<'_>) {
-        let filter = request.message.params().and_then(|params| get(params, "notifications"));
-        let filter = filter.unwrap_or("{}");
+        let wanted = request.message.params().and_then(|params| get(params, "notifications"));
+        let wanted = wanted.unwrap_or("{}");
         let offered = get(self.server.shared.introduction(), "capabilities").unwrap_or("{}");
         let offers = |path: [&str; 2]| get_path(offered, &path) == Some("true");
         let lists = LISTS.map(|(member, _, group)| {
-            get(filter, member) == Some("true") && offers([group, "listChanged"])
+            get(wanted, member) == Some("true") && offers([group, "listChanged"])
         });
         let mut uris = BTreeSet::new();
         if offers(["resources", "subscribe"]) {
-            let wanted = elements(get(filter, "resourceSubscriptions").unwrap_or("[]"));
+            let wanted = elements(get(wanted, "resourceSubscriptions").unwrap_or("[]"));
             let most = self.server.config.limits.subscriptions;
             uris.extend(wanted.filter(|uri| uri.starts_with('"')).take(most).map(String::from));
         }
@@ -139,19 +138,7 @@ impl At<'_> {
         for exchange in ready {
             let Some(watch) = self.server.watches.all.get_mut(&exchange) else { continue };
             watch.told = true;
-            let mut filter = String::from("{");
-            for ((member, ..), wanted) in LISTS.iter().zip(watch.lists) {
-                if wanted {
-                    let comma = if filter.len() > 1 { "," } else { "" };
-                    let _ = write!(filter, r#"{comma}"{member}":true"#);
-                }
-            }
-            if !watch.uris.is_empty() {
-                let comma = if filter.len() > 1 { "," } else { "" };
-                let uris: Vec<&str> = watch.uris.iter().map(String::as_str).collect();
-                let _ = write!(filter, r#"{comma}"resourceSubscriptions":[{}]"#, uris.join(","));
-            }
-            filter.push('}');
+            let filter = filter(watch.lists, &watch.uris);
             let params = with("{}", "notifications", &filter);
             self.tell_watch(exchange, method::ACKNOWLEDGED, Some(&params));
         }
@@ -255,16 +242,5 @@ impl At<'_> {
             self.tell_watches(method::RESOURCE_UPDATED, Some(&params));
         }
         self.touch(id);
-    }
-
-    /// Ends all, in good order (2026-07-28 `basic/patterns/subscriptions`).
-    pub(super) fn end_watch(&mut self, exchange: ExchangeId) {
-        let id = self.hub.endpoint.id_of(exchange).unwrap_or("null").to_string();
-        let result = meta::with(
-            Some(r#"{"resultType":"complete"}"#),
-            &[(meta::SUBSCRIPTION_ID, Some(id.as_str()))],
-        );
-        self.unwatch(exchange);
-        self.hub.endpoint.respond(exchange, Outcome::Result(&result));
     }
 }

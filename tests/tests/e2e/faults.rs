@@ -121,9 +121,12 @@ pub(crate) fn killed_servers(stage: &mut Stage<'_>) {
         let params = json!({"name": "echo", "arguments": arguments});
         running.push_back(host.request(net, "tools/call", params));
         if n % 50 == 49 {
+            // One that runs for certain: the server has answered what came after it.
+            running.push_back(host.request(net, "tools/call", json!({"name": "silent"})));
+            count(&host.tool(net, "echo", json!({"message": "m"})));
             net.kill_servers();
         }
-        if running.len() == 10 {
+        while running.len() >= 10 {
             let id = running.pop_front().unwrap();
             count(&host.answer(net, &id));
         }
@@ -131,9 +134,8 @@ pub(crate) fn killed_servers(stage: &mut Stage<'_>) {
     for id in running {
         count(&host.answer(net, &id));
     }
-    assert_eq!(well + failed, CALLS);
-    // How many were running when a server was killed is luck.
-    assert!(failed <= 20 * 10, "{well} {failed}");
+    assert_eq!(well + failed, CALLS + 2 * 20);
+    assert!(well >= CALLS - 20 * 10 && failed > 0, "{well} {failed}");
     assert!(host.rest().is_empty());
     // That the last one was killed may be news to the gateway.
     let mut end = || host.tool(net, "echo", json!({"message": "end"}));

@@ -2,6 +2,7 @@
 
 use super::web::web_session;
 use super::*;
+use crate::client::probe::Protocol;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"n"}}"#;
@@ -215,6 +216,34 @@ fn the_rest_of_a_stream_is_asked_for_a_few_times() {
     assert_eq!(waits, [1, 2, 4, 8, 16]);
     assert!(world.hear(host).contains("nobody listens"));
     assert_eq!(world.spawned.len(), 6);
+}
+
+/// A modern server may refuse a legacy host's call for its header fields. A second
+/// refusal is final.
+#[test]
+fn calls_of_legacy_hosts_are_sent_again_once() {
+    let place =
+        Place::Url { url: Url::parse("http://localhost:1/mcp").unwrap(), fields: Vec::new() };
+    let listeners = Vec::from([server::Listener::Ndjson]);
+    let endpoint = server::Config { listeners, ..server::Config::default() };
+    let behind = Server { protocol: Protocol::Modern, ..Server::new("server", place) };
+    let mut world = World::with(Config::new(behind, endpoint));
+    let host = world.host();
+    world.say(host, INITIALIZE);
+    let server = world.spawned[0];
+    let found = r#"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}}"#;
+    respond(&mut world, server, "200 OK", found);
+    assert!(world.hear(host).contains(r#""protocolVersion":"2025-11-25""#));
+    world.say(host, CALL);
+    let refusal = |id: u32| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32020,"message":"a field"}}}}"#)
+    };
+    respond(&mut world, server, "400 Bad Request", &refusal(2));
+    let listed = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}"#;
+    respond(&mut world, server, "200 OK", listed);
+    respond(&mut world, server, "400 Bad Request", &refusal(4));
+    let told = world.hear(host);
+    assert!(told.contains("-32603") && told.contains("a field"), "{told}");
 }
 
 const ENDPOINT: &str =
