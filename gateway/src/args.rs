@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use lexopt::{Arg, Parser};
 use mcpx_core::client::probe::Protocol;
+use mcpx_core::gateway::Expose;
 
 use crate::access;
+use crate::config;
 use crate::error::Error;
 use crate::help::Topic;
 
@@ -29,6 +31,8 @@ pub(crate) struct Common {
     pub(crate) runtime: Runtime,
     /// What the server is taken to speak, whatever its configuration says.
     pub(crate) protocol: Option<Protocol>,
+    /// What hosts see of tools, whatever the configuration says.
+    pub(crate) expose: Option<Expose>,
     /// Whether the server's standard error is dropped.
     pub(crate) quiet: bool,
 }
@@ -76,6 +80,7 @@ struct Given {
     access: access::Options,
     runtime: Runtime,
     protocol: Option<Protocol>,
+    expose: Option<Expose>,
     quiet: bool,
     json: bool,
     timeout: Option<Duration>,
@@ -134,6 +139,7 @@ fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
             Arg::Short('q') | Arg::Long("quiet") => given.quiet = true,
             Arg::Long("runtime") => given.runtime = runtime(&value(parser)?)?,
             Arg::Long("protocol") => given.protocol = Some(protocol(&value(parser)?)?),
+            Arg::Long("expose") => given.expose = Some(expose(&value(parser)?)?),
             Arg::Long("demo") => given.sources.push(Source::Demo),
             Arg::Long("url") => given.sources.push(Source::Url(value(parser)?)),
             Arg::Short('c') | Arg::Long("config") => {
@@ -177,7 +183,8 @@ fn command(parser: &mut Parser) -> Result<Option<Source>, Error> {
 }
 
 fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
-    let Given { listen, access, runtime, protocol, quiet, json, timeout, words, .. } = given;
+    let Given { listen, access, runtime, protocol, expose, quiet, json, timeout, words, .. } =
+        given;
     let mut sources = given.sources;
     let mut words = words.into_iter();
     let (tool, arguments) = match topic {
@@ -206,7 +213,7 @@ fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
             ));
         }
     };
-    let common = Common { source, runtime, protocol, quiet };
+    let common = Common { source, runtime, protocol, expose, quiet };
     let print = Print { json, timeout };
     Ok(match (topic, tool) {
         (Topic::Daemon, _) => Command::Daemon { listen, access, common },
@@ -218,6 +225,14 @@ fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
                 "which tool? say `mcpx call TOOL '{\"argument\": ...}'`; `mcpx ls` shows the tools",
             ));
         }
+    })
+}
+
+fn expose(text: &str) -> Result<Expose, Error> {
+    config::parse_expose(text).ok_or_else(|| {
+        Error::usage(format!(
+            "--expose {text}: there are all (tools) and search (two that find them)"
+        ))
     })
 }
 
@@ -265,7 +280,7 @@ mod tests {
     }
 
     fn common(source: Source) -> Common {
-        Common { source, runtime: Runtime::default(), protocol: None, quiet: false }
+        Common { source, runtime: Runtime::default(), protocol: None, expose: None, quiet: false }
     }
 
     #[test]
@@ -300,6 +315,7 @@ mod tests {
                 source: Source::Config("f".into()),
                 runtime: Runtime::Blocking,
                 protocol: Some(Protocol::Modern),
+                expose: None,
                 quiet: true,
             },
         };

@@ -10,7 +10,7 @@ use mcpx_core::client::session::{self, Trouble};
 use crate::args::{Common, Print};
 use crate::error::{Error, Exit};
 use crate::upstream::{self, Upstream};
-use crate::{report, run, show};
+use crate::{report, run, show, tls};
 
 /// A server that does not end by itself is not waited for as long as one that
 /// has work to finish.
@@ -57,9 +57,11 @@ pub(crate) fn list(print: &Print, common: &Common) -> Result<Exit, Error> {
 
 /// Does one job at the server. Returns its name with the answer.
 fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), Error> {
-    let upstream = upstream::find(&common.source, common.protocol)?;
-    let tls = upstream.tls()?;
-    let Upstream { name, place, protocol, .. } = upstream;
+    let mut found = upstream::find_one(common)?;
+    let tls = found.tls()?;
+    let Some(Upstream { name, place, protocol, .. }) = found.all.pop() else {
+        return Err(Error::usage("there is no server"));
+    };
     let mut limits = Limits::default();
     limits.total = print.timeout.unwrap_or(limits.total);
     let upstream = client::Limits {
@@ -69,7 +71,7 @@ fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), E
     };
     let session = session::Config { protocol, upstream, ..session::Config::new(&name, place) };
     let mut machine = OneShot::new(Config { session, limits }, vec![job]);
-    run::drive(&mut machine, tls, Vec::new(), common)?;
+    run::drive(&mut machine, tls::Shared::new(tls.into()), Vec::new(), common)?;
     match machine.into_results().pop() {
         Some(Ok(answer)) => Ok((name, answer)),
         Some(Err(Trouble::Interrupted)) | None => Err(Error::Interrupted),

@@ -10,6 +10,7 @@
 //! | `listen`, `socket` | addresses, and sockets in the file system |
 //! | `access` | who may use them |
 //! | `run` | `mcpx daemon` and `mcpx serve` |
+//! | `reload` | the configuration file, read again |
 //! | `ask`, `show` | `mcpx call` and `mcpx ls`, and their results in print |
 //! | `demo` | the server that is built in |
 //! | `report`, `error` | what goes to standard error, and how we exit |
@@ -24,6 +25,7 @@ mod error;
 mod expand;
 mod help;
 mod listen;
+mod reload;
 mod report;
 mod run;
 mod show;

@@ -76,6 +76,14 @@ fn has_room() -> bool {
 
 fn shown(event: &Event) -> String {
     match event {
+        // Our own program, as a server.
+        Event::Stderr { upstream, line: text }
+            if upstream == "mcpx" && text.starts_with("mcpx: ") =>
+        {
+            let mut line = String::new();
+            escape(text, &mut line);
+            line
+        }
         Event::Stderr { upstream, line: text } => line(Some(upstream), text),
         Event::Noise { upstream, line: text } => {
             line(Some(upstream), &format!("skipped what is not MCP: {text}"))

@@ -13,9 +13,10 @@ use crate::args::{Common, Runtime, Source};
 use crate::demo::Demo;
 use crate::error::{Error, Exit};
 use crate::listen::{self, Socket};
+use crate::reload::Reloading;
 use crate::report::{self, Reporter};
 use crate::tls::{self, Secure};
-use crate::upstream::{self, Upstream};
+use crate::upstream::{self, Upstreams};
 
 /// Serves over sockets until the user stops it.
 pub(crate) fn daemon(
@@ -23,20 +24,20 @@ pub(crate) fn daemon(
     access: &access::Options,
     common: &Common,
 ) -> Result<Exit, Error> {
-    let upstream = upstream(common)?;
+    let upstreams = upstreams(common)?;
     let asked = access.access()?;
     let mut listening = listen::bind(listen, access)?;
     let rules = std::mem::take(&mut listening.rules);
     let places = listening.sockets.into_iter().map(Place::Socket).collect();
     let legacy_sse = access.legacy_sse.then(server::LegacySse::default);
     let endpoint = server::Config { access: asked, legacy_sse, ..endpoint(rules) };
-    run_endpoint(upstream, endpoint, places, listening.lines, common)?;
+    run_endpoint(upstreams, endpoint, places, listening.lines, common)?;
     Ok(Exit::Done)
 }
 
 /// Serves on standard input and output until that ends.
 pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
-    let upstream = upstream(common)?;
+    let upstreams = upstreams(common)?;
     if io::stdin().is_terminal() {
         report::say(
             "this speaks MCP on standard input and output, and is meant to be started by a host; \
@@ -44,14 +45,14 @@ pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
         );
     }
     let endpoint = endpoint(vec![server::Listener::Stdio]);
-    run_endpoint(upstream, endpoint, vec![Place::Stdio], Vec::new(), common)
+    run_endpoint(upstreams, endpoint, vec![Place::Stdio], Vec::new(), common)
 }
 
-/// The server behind us; nothing if we are the server.
-fn upstream(common: &Common) -> Result<Option<Upstream>, Error> {
+/// The servers behind us; nothing if we are the server.
+fn upstreams(common: &Common) -> Result<Option<Upstreams>, Error> {
     match &common.source {
-        Source::Demo => Ok(None),
-        source => upstream::find(source, common.protocol).map(Some),
+        Source::Demo if common.expose.is_none() => Ok(None),
+        _ => upstream::find(common).map(Some),
     }
 }
 
@@ -60,28 +61,25 @@ fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
 }
 
 fn run_endpoint(
-    upstream: Option<Upstream>,
+    upstreams: Option<Upstreams>,
     endpoint: server::Config,
     places: Vec<Place>,
     lines: Vec<String>,
     common: &Common,
 ) -> Result<Exit, Error> {
     let seed = seed()?;
-    let Some(upstream) = upstream else {
+    let Some(upstreams) = upstreams else {
         let mut demo = Demo::new(endpoint, seed);
-        let tls = tls::Settings::default();
+        let tls = tls::Shared::default();
         drive(&mut Announced { machine: &mut demo, lines }, tls, places, common)?;
         return Ok(Exit::Done);
     };
-    let tls = upstream.tls()?;
-    let server = gateway::Server {
-        protocol: upstream.protocol,
-        eager: upstream.eager,
-        limits: upstream.limits,
-        ..gateway::Server::new(&upstream.name, upstream.place)
-    };
-    let mut gateway = Gateway::new(gateway::Config::new(server, endpoint), seed);
-    drive(&mut Announced { machine: &mut gateway, lines }, tls, places, common)?;
+    let tls = tls::Shared::new(upstreams.tls()?.into());
+    let config = gateway::Config::of(upstreams.servers(), endpoint);
+    let config = gateway::Config { catalogue: upstreams.catalogue, ..config };
+    let mut gateway = Gateway::new(config, seed);
+    let mut machine = Reloading::new(&mut gateway, tls.clone(), common);
+    drive(&mut Announced { machine: &mut machine, lines }, tls, places, common)?;
     Ok(if gateway.is_deserted() { Exit::Failed } else { Exit::Done })
 }
 
@@ -101,7 +99,7 @@ pub(crate) enum Place {
 /// Runs a machine on the chosen runtime.
 pub(crate) fn drive<M: Machine>(
     machine: &mut M,
-    tls: tls::Settings,
+    tls: tls::Shared,
     places: Vec<Place>,
     common: &Common,
 ) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use mcpx_core::driver::{Command, Target};
 use mcpx_core::gateway;
 use mcpx_core::wire::http1::Url;
 
-use crate::args::Source;
+use crate::args::{Common, Source};
 use crate::config;
 use crate::error::Error;
 use crate::listen::host_and_port;
@@ -24,6 +24,15 @@ pub(crate) struct Upstream {
     /// Whether it is started before anybody needs it.
     pub(crate) eager: bool,
     pub(crate) limits: gateway::Limits,
+    /// What hosts see of it.
+    pub(crate) view: gateway::View,
+}
+
+/// The servers behind us, and how hosts see them.
+#[derive(Debug)]
+pub(crate) struct Upstreams {
+    pub(crate) all: Vec<Upstream>,
+    pub(crate) catalogue: gateway::Catalogue,
 }
 
 impl Upstream {
@@ -36,40 +45,105 @@ impl Upstream {
             protocol: Protocol::Auto,
             eager: false,
             limits: gateway::Limits::default(),
+            view: gateway::View::default(),
         }
     }
 
-    /// What TLS needs, if it is reached by that.
-    pub(crate) fn tls(&self) -> Result<tls::Settings, Error> {
-        match &self.place {
-            Place::Url { url, .. } if url.is_secure() => {
-                if self.tls.insecure {
-                    report::say(&format!(
-                        "{}: its certificate is not checked, so anybody could answer for it",
-                        self.name
-                    ));
-                }
-                let variable = |name: &str| std::env::var(name).ok();
-                tls::Settings::new(url.host(), url.port(), &self.tls, variable)
-                    .map_err(|why| Error::usage(format!("{}: {why}", self.name)))
-            }
-            Place::Url { .. } => tls::Settings::plain(|name| std::env::var(name).ok())
-                .map_err(|why| Error::usage(format!("{}: {why}", self.name))),
-            Place::Process(_) | Place::Socket(_) => Ok(tls::Settings::default()),
+    /// What the core has to know of it.
+    fn server(&self) -> gateway::Server {
+        gateway::Server {
+            protocol: self.protocol,
+            eager: self.eager,
+            limits: self.limits.clone(),
+            view: self.view.clone(),
+            ..gateway::Server::new(&self.name, self.place.clone())
         }
+    }
+
+    /// Adds what is needed to reach it, if it is at a URL.
+    fn add_tls(&self, settings: &mut tls::Settings) -> Result<(), Error> {
+        let Place::Url { url, .. } = &self.place else { return Ok(()) };
+        let variable = |name: &str| std::env::var(name).ok();
+        let (host, port) = (url.host(), url.port());
+        let added = if url.is_secure() {
+            settings.add(host, port, &self.tls, variable)
+        } else {
+            settings.add_plain(host, port, variable)
+        };
+        added.map_err(|why| Error::usage(format!("{}: {why}", self.name)))?;
+        if url.is_secure() && self.tls.insecure {
+            report::say(&format!(
+                "{}: its certificate is not checked, so anybody could answer for it",
+                self.name
+            ));
+        }
+        Ok(())
     }
 }
 
-/// The server that the command line names. The built-in one is a process of
-/// our own program.
-pub(crate) fn find(source: &Source, protocol: Option<Protocol>) -> Result<Upstream, Error> {
-    let upstream = named(source)?;
-    Ok(Upstream { protocol: protocol.unwrap_or(upstream.protocol), ..upstream })
+impl Upstreams {
+    /// What the core has to know of them.
+    pub(crate) fn servers(&self) -> Vec<gateway::Server> {
+        self.all.iter().map(Upstream::server).collect()
+    }
+
+    /// What is needed to reach them.
+    pub(crate) fn tls(&self) -> Result<tls::Settings, Error> {
+        let mut settings = tls::Settings::default();
+        for upstream in &self.all {
+            upstream.add_tls(&mut settings)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// The servers that the command line names. The built-in one is a process of our own
+/// program.
+pub(crate) fn find(common: &Common) -> Result<Upstreams, Error> {
+    let mut found = match &common.source {
+        Source::Config(path) => file(path)?,
+        source => {
+            let all = vec![named(source)?];
+            Upstreams { all, catalogue: gateway::Catalogue::default() }
+        }
+    };
+    if let Some(protocol) = common.protocol {
+        found.all.iter_mut().for_each(|upstream| upstream.protocol = protocol);
+    }
+    if let Some(expose) = common.expose {
+        found.catalogue.expose = expose;
+    }
+    Ok(found)
+}
+
+/// The same as one server. Many of them are what we serve ourselves.
+pub(crate) fn find_one(common: &Common) -> Result<Upstreams, Error> {
+    let mut found = find(common)?;
+    let plain = found.catalogue.expose == gateway::Expose::All
+        && matches!(found.all.as_slice(), [one] if one.view == gateway::View::default());
+    let Source::Config(path) = &common.source else { return Ok(found) };
+    if !plain {
+        let path = path.to_str().ok_or_else(|| Error::usage("--config is not Unicode text"))?;
+        let mut args: Vec<String> = vec!["serve".into(), "--config".into(), path.into()];
+        if found.catalogue.expose == gateway::Expose::Search {
+            args.extend(["--expose".into(), "search".into()]);
+        }
+        found.all = vec![ourselves("mcpx", args)?];
+    }
+    Ok(found)
+}
+
+fn file(path: &Path) -> Result<Upstreams, Error> {
+    let read = config::load(path).map_err(Error::usage)?;
+    for warning in &read.warnings {
+        report::say(&format!("{}: {warning}", path.display()));
+    }
+    Ok(Upstreams { all: read.upstreams, catalogue: read.catalogue })
 }
 
 fn named(source: &Source) -> Result<Upstream, Error> {
     match source {
-        Source::Demo => demo(),
+        Source::Demo => ourselves("demo", vec!["serve".into(), "--demo".into()]),
         Source::Url(address) => {
             let place =
                 at(address, Vec::new()).map_err(|why| Error::usage(format!("--url: {why}")))?;
@@ -79,13 +153,7 @@ fn named(source: &Source) -> Result<Upstream, Error> {
             };
             Ok(Upstream::new(name, place))
         }
-        Source::Config(path) => {
-            let read = config::load(path).map_err(Error::usage)?;
-            for warning in &read.warnings {
-                report::say(&format!("{}: {warning}", path.display()));
-            }
-            Ok(read.upstream)
-        }
+        Source::Config(path) => Err(Error::usage(format!("{} is a file", path.display()))),
         Source::Command { program, args } => {
             let command =
                 Command { program: program.clone(), args: args.clone(), ..Command::default() };
@@ -95,16 +163,15 @@ fn named(source: &Source) -> Result<Upstream, Error> {
     }
 }
 
-fn demo() -> Result<Upstream, Error> {
+/// A process of our own program.
+fn ourselves(name: &str, args: Vec<String>) -> Result<Upstream, Error> {
     let program = std::env::current_exe()
         .map_err(|error| Error::failed(format!("our own program cannot be found: {error}")))?
         .into_os_string()
         .into_string()
         .map_err(|_| Error::failed("the path of our own program is not Unicode text"))?;
-    let args = vec!["serve".into(), "--demo".into()];
     let command = Command { program, args, ..Command::default() };
-    let (name, place) = ("demo".into(), Place::Process(command));
-    Ok(Upstream::new(name, place))
+    Ok(Upstream::new(name.into(), Place::Process(command)))
 }
 
 /// Where a server is that listens: at a URL, which is sent `fields`, or at a socket.

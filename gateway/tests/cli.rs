@@ -198,7 +198,7 @@ fn bad_configuration_is_explained_without_secrets() {
     for (text, part) in [
         ("{\n  \"mcpServers\": {,}\n}", "line 2 column 18"),
         ("{}", "mcpServers"),
-        (r#"{"mcpServers":{"a":{"command":"x"},"b":{"url":"http://b/"}}}"#, "(a, b)"),
+        (r#"{"mcpServers":{"a b":{"command":"x"},"a_b":{"url":"http://b/"}}}"#, "rename one"),
         (r#"{"mcpServers":{"a":{"command":"x","disabled":true}}}"#, "no enabled server"),
         (
             r#"{"mcpServers":{"a":{"command":"x","env":{"K":"s3cret${MCPX_NOT_SET}"}}}}"#,
@@ -451,6 +451,71 @@ fn port_0_is_told_and_works() {
         let done = run(&["call", "say", r#"{"text":"hi"}"#, "--url", &url], "");
         assert_eq!((done.code, done.err.as_str()), (0, ""), "{runtime}");
         assert!(done.out.starts_with("hi\n"), "{}", done.out);
+        assert_eq!(daemon.stop().0, Some(0));
+    }
+}
+
+/// A configuration file with servers of our own program.
+fn demos(names: &[&str]) -> String {
+    let program = env!("CARGO_BIN_EXE_mcpx");
+    let servers: Vec<String> = names
+        .iter()
+        .map(|name| format!(r#""{name}":{{"command":"{program}","args":["serve","--demo"]}}"#))
+        .collect();
+    format!(r#"{{"mcpServers":{{{}}}}}"#, servers.join(","))
+}
+
+#[test]
+fn several_servers_are_one() {
+    let folder = Folder::new("several");
+    let path = folder.file("c.json", &demos(&["one", "two"]));
+    let all = run(&["ls", "--config", &path], "");
+    assert_eq!(all.code, 0, "{}", all.err);
+    let first = all.out.find("one__echo").unwrap();
+    assert!(all.out.find("two__echo").unwrap() > first, "{}", all.out);
+    let call = ["call", "two__echo", r#"{"message":"hi"}"#, "--config", &path];
+    assert_eq!(run(&call, "").out, "Echo: hi\n");
+    let unknown = run(&["call", "echo", "--config", &path], "");
+    assert_fails(&unknown, 1, "Unknown tool: echo");
+    let few = run(&["ls", "--expose", "search", "--config", &path], "");
+    assert!(few.out.contains("mcpx_search") && !few.out.contains("__echo"), "{}", few.out);
+    let inner = r#"{"name":"one__add","arguments":{"a":2,"b":3}}"#;
+    let call = ["call", "mcpx_call", inner, "--expose", "search", "--config", &path];
+    assert!(run(&call, "").out.contains('5'));
+    assert_fails(&run(&["ls", "--expose", "x", "--demo"], ""), 2, "--expose x");
+}
+
+#[test]
+fn a_changed_configuration_is_read_again() {
+    for runtime in ["mio", "blocking"] {
+        let folder = Folder::new(&format!("again-{runtime}"));
+        let path = folder.file("c.json", &demos(&["one"]));
+        let args = ["--runtime", runtime, "-q", "--listen", "127.0.0.1:0", "--config", &path];
+        let mut daemon = Daemon::start(&args, 1);
+        let url = daemon.places[0].clone();
+        let next = |daemon: &mut Daemon, part: &str| loop {
+            let mut line = String::new();
+            assert_ne!(daemon.err.read_line(&mut line).unwrap(), 0, "{part}");
+            if line.contains(part) {
+                break;
+            }
+        };
+        assert!(run(&["ls", "--url", &url], "").out.contains("tool      echo"));
+        folder.file("c.json", &demos(&["one", "three"]));
+        next(&mut daemon, "read again: 2 servers");
+        let listed = run(&["ls", "--url", &url], "").out;
+        assert!(listed.contains("one__echo") && listed.contains("three__echo"), "{listed}");
+        folder.file("c.json", "{");
+        next(&mut daemon, "all stays as it was");
+        let call = ["call", "three__echo", r#"{"message":"hi"}"#, "--url", &url];
+        assert_eq!(run(&call, "").out, "Echo: hi\n");
+        folder.file("c.json", &demos(&["three"]));
+        next(&mut daemon, "read again: 1 servers");
+        let pid = rustix::process::Pid::from_child(&daemon.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+        next(&mut daemon, "read again: 1 servers");
+        let listed = run(&["ls", "--url", &url], "").out;
+        assert!(listed.contains("tool      echo") && !listed.contains("__"), "{listed}");
         assert_eq!(daemon.stop().0, Some(0));
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::time::backoff;
 
 /// Limits of an [`Upstream`](super::Upstream).
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of one message from a server. Longer ones fail their request.
     /// Default 64 MiB.

@@ -27,7 +27,7 @@ pub struct UpstreamId(pub u64);
 pub struct RequestId(pub u64);
 
 /// Where a server is.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// A program to start; it speaks on its standard input and output.
     Process(Command),

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::config::Server as Config;
+use super::many::{Attention, Catalogue, List, Listens};
 use super::modern::Modern;
 use super::park::{Lease, ParkId, Parking};
 use super::project::Projection;
@@ -44,6 +45,19 @@ pub(super) struct Hub {
     pub(super) timed: BTreeMap<UpstreamId, Instant>,
     /// Servers with calls whose hosts are still to be told what is asked.
     pub(super) untold: BTreeSet<ServerId>,
+    /// What modern hosts listen to that many servers have parts of.
+    pub(super) listens: Listens,
+    /// Whether hosts see one catalogue of what all servers offer; if not, there is one
+    /// server and they see that.
+    pub(super) merged: bool,
+    /// Whether it has several servers in it.
+    pub(super) several: bool,
+    /// Whether any host would hear of changes of it.
+    pub(super) attentive: bool,
+    /// Whether more of it may be known than was looked at.
+    pub(super) catalogue_changed: bool,
+    /// Which lists of any server have changed since hosts were told of that.
+    pub(super) changed: [bool; 4],
     sealer: Sealer,
     entropy: Entropy,
     pub(super) now: Instant,
@@ -62,6 +76,12 @@ impl Hub {
             sealer: Sealer::new(entropy.bytes()),
             entropy,
             untold: BTreeSet::new(),
+            listens: Listens::default(),
+            merged: false,
+            several: false,
+            attentive: false,
+            catalogue_changed: false,
+            changed: [false; 4],
             wires: Wires::default(),
             output: Output::default(),
             asks: BTreeMap::new(),
@@ -116,6 +136,8 @@ pub(super) enum Asker {
 pub(super) struct Server {
     pub(super) id: ServerId,
     pub(super) config: Config,
+    /// Whether it is still to be started before anybody needs it.
+    pub(super) eager: bool,
     pub(super) links: BTreeMap<UpstreamId, Box<Link>>,
     /// Its session for each legacy session.
     pub(super) sessions: BTreeMap<PeerId, UpstreamId>,
@@ -138,12 +160,16 @@ pub(super) struct Server {
     /// Where each running request of a host has gone.
     pub(super) routes: BTreeMap<ExchangeId, (UpstreamId, RequestId)>,
     pub(super) call_sweep: Option<Instant>,
+    /// What it offers, if that is shown with what others do.
+    pub(super) catalogue: Catalogue,
+    pub(super) attention: Attention,
 }
 
 impl Server {
     pub(super) fn new(id: ServerId, config: Config) -> Self {
         Self {
             id,
+            eager: config.eager,
             config,
             links: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -160,6 +186,8 @@ impl Server {
             hear_again: Timers::default(),
             routes: BTreeMap::new(),
             call_sweep: None,
+            catalogue: Catalogue::default(),
+            attention: Attention::default(),
         }
     }
 
@@ -175,7 +203,9 @@ impl Server {
             self.hear_again.next(),
             self.rounds.values().filter_map(Round::deadline).min(),
             self.call_sweep,
-            self.config.eager.then_some(Instant::START),
+            self.catalogue.deadline(),
+            self.attention.deadline(),
+            self.eager.then_some(Instant::START),
         ];
         due.into_iter().flatten().min()
     }
@@ -242,6 +272,8 @@ impl At<'_> {
         self.check_watches();
         self.check_rounds();
         self.check_hearing();
+        self.check_catalogue();
+        self.check_attention();
     }
 }
 
@@ -326,6 +358,10 @@ pub(super) enum CallKind {
     Restore,
     /// Our own `tools/list`.
     Relearn,
+    /// Our own, for the catalogue.
+    List { list: List },
+    /// Our own `subscriptions/listen`, for the catalogue.
+    Attend,
 }
 
 impl Call {
@@ -361,7 +397,9 @@ impl CallKind {
             | Self::Open
             | Self::Revive { .. }
             | Self::Restore
-            | Self::Relearn => None,
+            | Self::Relearn
+            | Self::List { .. }
+            | Self::Attend => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::many::{Expose, Naming, View};
 use crate::client::probe::Protocol;
 use crate::client::{self, Place};
 use crate::server;
@@ -13,8 +14,10 @@ use crate::server;
 pub struct Config {
     /// Our side towards hosts.
     pub endpoint: server::Config,
-    /// The servers.
+    /// The servers, in the order in which hosts see what they offer.
     pub servers: Vec<Server>,
+    /// How hosts see them, unless there is one and it is shown as it is.
+    pub catalogue: Catalogue,
     /// Requests that run when we are asked to stop have this long. Default 5 s.
     pub drain: Duration,
 }
@@ -22,12 +25,46 @@ pub struct Config {
 impl Config {
     /// The defaults, for one server and these hosts.
     pub fn new(server: Server, endpoint: server::Config) -> Self {
-        Self { endpoint, servers: Vec::from([server]), drain: Duration::from_secs(5) }
+        Self::of(Vec::from([server]), endpoint)
+    }
+
+    /// The defaults, for these servers and these hosts.
+    pub fn of(servers: Vec<Server>, endpoint: server::Config) -> Self {
+        Self { endpoint, servers, catalogue: Catalogue::default(), drain: Duration::from_secs(5) }
+    }
+}
+
+/// How hosts see many servers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Catalogue {
+    /// How things are named.
+    pub naming: Naming,
+    /// What is shown of tools.
+    pub expose: Expose,
+    /// A host that asks what there is waits so long for servers that have just been
+    /// started, or asked. What comes later is told with `list_changed`. Default 5 s.
+    pub patience: Duration,
+    /// Items of a list that are given at a time. Default 1,000.
+    pub page: usize,
+    /// Requests that wait for servers that have just been started; more are refused.
+    /// Default 1,024.
+    pub waiting: usize,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self {
+            naming: Naming::default(),
+            expose: Expose::default(),
+            patience: Duration::from_secs(5),
+            page: 1000,
+            waiting: 1024,
+        }
     }
 }
 
 /// A server.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Server {
     /// Its name in messages to people.
     pub name: String,
@@ -37,6 +74,8 @@ pub struct Server {
     pub protocol: Protocol,
     /// Whether it is started, or connected to, before anybody needs it.
     pub eager: bool,
+    /// What hosts see of it.
+    pub view: View,
     /// What a connection to it may cost.
     pub upstream: client::Limits,
     /// Our own limits.
@@ -51,6 +90,7 @@ impl Server {
             place,
             protocol: Protocol::Auto,
             eager: false,
+            view: View::default(),
             upstream: client::Limits::default(),
             limits: Limits::default(),
         }
@@ -58,7 +98,7 @@ impl Server {
 }
 
 /// Limits of a [`Gateway`](super::Gateway) on its side of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// A request without an answer for this long is cancelled and fails. Long enough
     /// for people to be asked meanwhile. Streams that are listened to have no such
@@ -113,6 +153,12 @@ pub struct Limits {
     /// How often a modern server may ask in the middle of one request of a legacy host.
     /// Default 64.
     pub rounds: u32,
+    /// Items of each of its lists that hosts see, if there are several servers. Default
+    /// 10,000.
+    pub items: usize,
+    /// Lists of a server that does not tell when they change are read again, when hosts
+    /// want them, if they are older than this. Default 1 minute.
+    pub refresh: Duration,
     /// Requests that wait for that verdict, or for that handshake; more are
     /// refused. Default 256.
     pub waiting: usize,
@@ -140,6 +186,8 @@ impl Default for Limits {
             parked: 256,
             parked_time: Duration::from_secs(600),
             rounds: 64,
+            items: 10_000,
+            refresh: Duration::from_secs(60),
             waiting: 256,
         }
     }

@@ -7,10 +7,14 @@ use crate::server::{Event, ExchangeId};
 impl Gateway {
     pub(super) fn on_host_event(&mut self, event: Event<'_>) {
         match event {
+            Event::Request(request) if self.hub.merged => self.on_request_for_many(request),
             Event::Request(request) => {
                 if let Some(mut at) = self.only() {
                     at.on_host_request(request);
                 }
+            }
+            Event::Notification { peer, message } if self.hub.merged => {
+                self.on_guest_notice(peer, &message);
             }
             Event::Notification { peer, message } => {
                 if let Some(mut at) = self.only() {
@@ -32,6 +36,7 @@ impl Gateway {
             },
             Event::Cancelled { exchange, reason } => self.cancel(exchange, reason.as_deref()),
             Event::Ended { peer } => {
+                self.on_guest_gone(peer);
                 self.each(|at| at.on_host_gone(peer));
             }
         }
@@ -39,13 +44,14 @@ impl Gateway {
 
     /// The only server.
     fn only(&mut self) -> Option<At<'_>> {
-        let (_, server) = self.servers.first_key_value()?;
-        let id = server.id;
+        let id = *self.many.order.first()?;
         self.at(id)
     }
 
     /// Nobody waits for the answer to a host's request any more.
     pub(super) fn cancel(&mut self, exchange: ExchangeId, reason: Option<&str>) {
+        self.many.forget_waiting(exchange);
+        self.unlisten(exchange);
         self.each(|at| at.cancel_call(exchange, reason));
     }
 }

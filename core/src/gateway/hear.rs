@@ -39,6 +39,15 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
+    /// The requests that wait for a subscription.
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        self.waiting.keys().copied()
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
         self.waiting.remove(&exchange);
     }

@@ -170,6 +170,9 @@ impl At<'_> {
     }
 
     pub(super) fn refuse(&mut self, exchange: ExchangeId, fault: &Fault) {
+        if self.end_part(exchange) {
+            return;
+        }
         self.hub.endpoint.respond(exchange, Outcome::Error(&fault.object));
     }
 
@@ -179,7 +182,8 @@ impl At<'_> {
             return;
         }
         if self.server.bridged.contains_key(&peer) {
-            if message.method() == method::INITIALIZED {
+            // Of lists, hosts hear from the catalogue.
+            if message.method() == method::INITIALIZED && !self.hub.merged {
                 self.hear(peer);
             }
             return;

@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use super::at::{At, Hub, Server, ServerId};
 use super::config::Config;
+use super::many::Many;
 use super::pressure::Pressure;
 use super::shutdown::Phase;
 use crate::client::{Upstream, UpstreamId, Wires};
@@ -22,6 +23,7 @@ use crate::wire::http1::RequestHead;
 pub struct Gateway {
     pub(super) hub: Hub,
     pub(super) servers: BTreeMap<ServerId, Box<Server>>,
+    pub(super) many: Many,
     pub(super) pressure: Pressure,
     pub(super) phase: Phase,
     pub(super) drain: Duration,
@@ -33,15 +35,27 @@ impl Gateway {
         let mut gateway = Self {
             hub: Hub::new(config.endpoint, seed),
             servers: BTreeMap::new(),
+            many: Many::new(config.catalogue),
             pressure: Pressure::default(),
             phase: Phase::Serving,
             drain: config.drain,
         };
         for server in config.servers {
-            let id = ServerId(gateway.hub.number());
-            gateway.servers.insert(id, Box::new(Server::new(id, server)));
+            let id = gateway.add(server);
+            gateway.many.order.push(id);
         }
+        gateway.hub.merged = !gateway.shows_one();
+        gateway.hub.several = gateway.many.has_several();
         gateway
+    }
+
+    /// Whether hosts may see one server as it is, and need no catalogue.
+    pub(super) fn shows_one(&self) -> bool {
+        let alone = match self.many.order.as_slice() {
+            [only] => self.servers.get(only).is_some_and(|it| it.config.view.is_plain()),
+            _ => false,
+        };
+        alone && self.many.exposes_all()
     }
 
     /// One server at work.
@@ -144,7 +158,7 @@ impl Gateway {
     }
 
     /// Handles what follows from an input until nothing does.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         loop {
             if let Some(event) = self.hub.endpoint.poll_event() {
                 self.on_host_event(event);
@@ -154,6 +168,10 @@ impl Gateway {
                 if let Some(mut at) = self.at(server) {
                     at.tell_questions();
                 }
+                continue;
+            }
+            if core::mem::take(&mut self.hub.catalogue_changed) {
+                self.on_catalogue_changed();
                 continue;
             }
             let Some(id) = self.hub.touched.pop_first() else { break };
@@ -182,6 +200,8 @@ impl Gateway {
             self.at_link(id, Upstream::tick);
         }
         self.each(|at| at.tick());
+        self.tick_many();
+        self.bury_servers();
     }
 
     fn at_link(&mut self, id: UpstreamId, act: impl FnOnce(&mut Upstream, &mut Wires)) {
@@ -255,6 +275,7 @@ impl Machine for Gateway {
         timed
             .chain(self.hub.endpoint.deadline())
             .chain(self.phase.deadline())
+            .chain(self.many_deadline())
             .chain(self.servers.values().filter_map(|server| server.deadline()))
             .min()
     }

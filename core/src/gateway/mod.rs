@@ -15,8 +15,10 @@
 //! | `servers` | what the server answers, asks and tells |
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
+//! | `many` | many servers as one |
 //! | `relearn` | calls whose header fields no longer fit the server's tools |
 //! | `relisten` | subscriptions whose stream breaks |
+//! | `reload` | other servers than before |
 //! | `revive` | sessions that the server has forgotten, or died with |
 //! | `starts` | when the server's process is started |
 //! | `project` | from a newer legacy revision to an older one |
@@ -38,6 +40,7 @@ mod dispatch;
 mod hear;
 mod hosts;
 mod machine;
+mod many;
 mod modern;
 mod park;
 mod pressure;
@@ -45,6 +48,7 @@ mod project;
 mod question;
 mod relearn;
 mod relisten;
+mod reload;
 mod revive;
 mod rewrite;
 mod rounds;
@@ -59,5 +63,6 @@ mod tests;
 mod translate;
 mod watch;
 
-pub use config::{Config, Limits, Server};
+pub use config::{Catalogue, Config, Limits, Server};
 pub use machine::Gateway;
+pub use many::{Expose, Filter, Naming, Prefix, View, prefix};

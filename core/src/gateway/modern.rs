@@ -17,7 +17,7 @@ use crate::jsonrpc::{Message, code};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::{Era, Revision};
-use crate::server::{ExchangeId, Outcome, Request};
+use crate::server::{ExchangeId, Request};
 use crate::time::Instant;
 
 /// What is known of the server's modern side.
@@ -75,6 +75,13 @@ impl Modern {
         }
     }
 
+    /// The requests that wait for something.
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        let waiting = self.waiting.iter().map(|request| request.exchange);
+        let relearning = self.relearning.iter().flat_map(Relearning::exchanges);
+        waiting.chain(relearning).chain(self.relistening.exchanges())
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         let asked = match self.verdict {
             Verdict::Asked { until, .. } => Some(until),
@@ -124,6 +131,9 @@ impl At<'_> {
         }
         // It has refused that, or it would have been asked.
         self.server.modern.only = None;
+        if let Some(peer) = request.peer {
+            self.stop_hearing(peer);
+        }
         self.fail(request.exchange, "it answers neither initialize nor server/discover");
     }
 
@@ -159,20 +169,37 @@ impl At<'_> {
 
     /// What is to be done before anybody asks for it.
     pub(super) fn begin(&mut self) {
-        if !core::mem::take(&mut self.server.config.eager) {
+        if !core::mem::take(&mut self.server.eager) {
             return;
         }
-        match self.server.config.protocol.era() {
-            Some(Era::Legacy) => self.open_shared(),
-            Some(Era::Modern) => {
-                let id = self.presume_modern();
-                self.discover(id, CallKind::Restore);
-            }
-            None => {
-                self.server.modern.eager = true;
-                self.probe();
-            }
+        if self.hub.merged {
+            return self.want_catalogue();
         }
+        // Nobody waits for it yet.
+        let _ = self.introduce_it();
+    }
+
+    /// Makes the server introduce itself, in the era that it speaks.
+    pub(super) fn introduce_it(&mut self) -> Result<(), Fault> {
+        match self.server.modern.verdict {
+            Verdict::Modern(id) => self.ask(id, false),
+            Verdict::Asked { .. } => self.server.modern.eager = true,
+            Verdict::Legacy(until) if self.hub.now < until => return self.want_shared(),
+            Verdict::Unknown | Verdict::Legacy(_) => match self.server.config.protocol.era() {
+                Some(Era::Legacy) => return self.want_shared(),
+                Some(Era::Modern) => {
+                    self.room()?;
+                    let id = self.presume_modern();
+                    self.ask(id, false);
+                }
+                None => {
+                    self.room()?;
+                    self.server.modern.eager = true;
+                    self.probe();
+                }
+            },
+        }
+        Ok(())
     }
 
     fn probe(&mut self) {
@@ -184,20 +211,16 @@ impl At<'_> {
     }
 
     fn ask(&mut self, id: UpstreamId, again: bool) {
-        self.discover(id, CallKind::Probe);
-        let until = self.hub.now + self.server.config.limits.probe;
-        self.server.modern.verdict = Verdict::Asked { id, until, again };
-    }
-
-    fn discover(&mut self, id: UpstreamId, kind: CallKind) {
         let now = self.hub.now;
         if let Some(link) = self.server.links.get_mut(&id) {
             let params = probe::params();
             let request =
                 link.upstream.request(&mut self.hub.wires, method::DISCOVER, Some(&params), &[]);
-            link.calls.insert(request, Call::ours(kind, now));
+            link.calls.insert(request, Call::ours(CallKind::Probe, now));
         }
         self.touch(id);
+        let until = now + self.server.config.limits.probe;
+        self.server.modern.verdict = Verdict::Asked { id, until, again };
     }
 
     /// The server has answered the probe.
@@ -209,9 +232,11 @@ impl At<'_> {
                 self.started(id);
                 self.server.modern.discovered = message.result().map(Into::into);
                 self.server.modern.verdict = Verdict::Modern(id);
+                self.server.modern.eager = false;
                 for request in core::mem::take(&mut self.server.modern.waiting) {
                     self.on_host_request(request);
                 }
+                self.on_met(id);
             }
             probe::Verdict::Again if !again => self.ask(id, true),
             probe::Verdict::Legacy => {
@@ -264,8 +289,10 @@ impl At<'_> {
             link.works = true;
         }
         self.stop_link(id);
-        if core::mem::take(&mut self.server.modern.eager) {
-            self.open_shared();
+        if core::mem::take(&mut self.server.modern.eager)
+            && let Err(fault) = self.want_shared()
+        {
+            self.on_not_met(&fault.object);
         }
         for request in core::mem::take(&mut self.server.modern.waiting) {
             self.on_host_request(request);
@@ -276,9 +303,11 @@ impl At<'_> {
     fn give_up_modern(&mut self, id: UpstreamId, why: &str) {
         self.server.modern.verdict = Verdict::Unknown;
         self.stop_link(id);
+        self.server.modern.eager = false;
         let fault = Fault::new(code::INTERNAL_ERROR, why);
         for request in core::mem::take(&mut self.server.modern.waiting) {
-            self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+            self.refuse(request.exchange, &fault);
         }
+        self.on_not_met(why);
     }
 }

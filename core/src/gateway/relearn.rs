@@ -33,6 +33,10 @@ impl Relearning {
         self.waiting.retain(|(request, _)| request.exchange != exchange);
     }
 
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        self.waiting.iter().map(|(request, _)| request.exchange)
+    }
+
     pub(super) fn deadline(&self) -> Instant {
         self.until
     }

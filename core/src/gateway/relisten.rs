@@ -4,7 +4,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -12,8 +12,8 @@ use super::at::At;
 use super::rewrite;
 use crate::client::Failure;
 use crate::jsonrpc::{elements, get};
-use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Request, Route};
+use crate::protocol::method;
+use crate::server::{ExchangeId, Request};
 use crate::time::{Instant, backoff};
 
 /// The longest pause before another attempt.
@@ -67,6 +67,11 @@ impl Relistening {
         self.known.contains_key(&exchange)
     }
 
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        let later = self.later.iter().map(|(_, request)| request.exchange);
+        later.chain(self.known.keys().copied())
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.later.iter().map(|(at, _)| *at).min()
     }
@@ -106,20 +111,14 @@ impl At<'_> {
             return false;
         }
         let filter = params.and_then(|params| get(params, "notifications")).unwrap_or("{}");
-        let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null").to_string();
-        let id = [(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))];
-        let mut told = Vec::new();
         for (member, method, _) in LISTS {
             if get(filter, member) == Some("true") {
-                told.push((method, meta::with(None, &id)));
+                self.hub.tell_listen(exchange, method, None);
             }
         }
         for uri in elements(get(filter, "resourceSubscriptions").unwrap_or("[]")) {
             let params = rewrite::with("{}", "uri", uri);
-            told.push((method::RESOURCE_UPDATED, meta::with(Some(&params), &id)));
-        }
-        for (method, params) in told {
-            self.hub.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
+            self.hub.tell_listen(exchange, method::RESOURCE_UPDATED, Some(&params));
         }
         true
     }

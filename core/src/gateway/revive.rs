@@ -12,7 +12,11 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
+use super::hear::Hearing;
 use super::rewrite;
+use super::servers::refuses_handshakes;
+use super::session::Session;
+use super::translate::Speaker;
 use crate::client::{Failure, UpstreamId};
 use crate::jsonrpc::{Message, get};
 use crate::protocol::method;
@@ -31,6 +35,8 @@ pub(super) struct Lives {
 struct Life {
     /// The parameters of `initialize`.
     initialize: Box<str>,
+    /// Whether we begin it when it is needed, and not the host.
+    lent: bool,
     /// Since when the server has agreed.
     open: Option<Instant>,
     /// Whether the host has said `notifications/initialized`.
@@ -67,6 +73,20 @@ impl Lives {
         }
     }
 
+    /// The requests that wait for new sessions.
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        self.revivals.values().flat_map(|it| it.waiting.iter().map(|request| request.exchange))
+    }
+
+    /// The sessions of hosts: each with the parameters of its `initialize`, whether it is
+    /// ready, and those of its `logging/setLevel`. They may begin again from now on.
+    pub(super) fn lend_all(&mut self) -> impl Iterator<Item = (PeerId, &str, bool, Option<&str>)> {
+        self.known.iter_mut().map(|(peer, life)| {
+            life.lent = true;
+            (*peer, &*life.initialize, life.initialized, life.level.as_deref())
+        })
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.revivals.values().map(|revival| revival.until).min()
     }
@@ -77,12 +97,43 @@ impl At<'_> {
     pub(super) fn born(&mut self, peer: PeerId, initialize: &str) {
         let life = Life {
             initialize: initialize.into(),
+            lent: false,
             open: None,
             initialized: false,
             level: None,
             subscribed: BTreeSet::new(),
         };
         self.server.lives.known.insert(peer, life);
+    }
+
+    /// A session that has begun elsewhere may begin here, when it is needed.
+    pub(super) fn lend(
+        &mut self,
+        peer: PeerId,
+        initialize: &str,
+        initialized: bool,
+        level: Option<String>,
+    ) {
+        self.born(peer, initialize);
+        if let Some(life) = self.server.lives.known.get_mut(&peer) {
+            (life.lent, life.initialized, life.level) = (true, initialized, level);
+        }
+    }
+
+    /// Whether a session has begun here, or may.
+    pub(super) fn knows(&self, peer: PeerId) -> bool {
+        self.server.lives.known.contains_key(&peer)
+    }
+
+    /// A session has set this level. Says whether there is one that has begun here.
+    pub(super) fn keep_level(&mut self, peer: PeerId, params: &str) -> bool {
+        let Some(life) = self.server.lives.known.get_mut(&peer) else { return false };
+        life.level = Some(params.into());
+        life.open.is_some() && !self.server.lives.revivals.contains_key(&peer)
+    }
+
+    fn is_lent(&self, peer: PeerId) -> bool {
+        self.server.lives.known.get(&peer).is_some_and(|life| life.lent)
     }
 
     /// The server has agreed.
@@ -169,9 +220,10 @@ impl At<'_> {
         self.await_revival(request);
     }
 
-    /// Whether a session has ever begun.
+    /// Whether a session has ever begun, or is to.
     fn has_worked(&self, peer: PeerId) -> bool {
-        self.server.lives.known.get(&peer).is_some_and(|life| life.open.is_some())
+        let life = self.server.lives.known.get(&peer);
+        life.is_some_and(|life| life.lent || life.open.is_some())
     }
 
     /// Whether a session has worked for a while.
@@ -196,6 +248,9 @@ impl At<'_> {
     /// The server has answered `initialize` for the new session.
     pub(super) fn on_revived(&mut self, id: UpstreamId, peer: PeerId, message: &Message<'_>) {
         let Some(revision) = message.result().and_then(rewrite::agreed) else {
+            if message.error().is_some_and(refuses_handshakes) && self.is_lent(peer) {
+                return self.bridge_instead(id, peer);
+            }
             return self.on_revival_failure(peer, "it refuses to begin our session again", false);
         };
         self.started(id);
@@ -224,6 +279,26 @@ impl At<'_> {
         }
     }
 
+    /// The server knows no sessions: the one of a host goes on without.
+    fn bridge_instead(&mut self, id: UpstreamId, peer: PeerId) {
+        self.note_only_modern();
+        self.server.sessions.remove(&peer);
+        self.stop_link(id);
+        let life = self.server.lives.known.remove(&peer);
+        let waiting = self.server.lives.revivals.remove(&peer).map(|it| it.waiting);
+        let revision = self.hub.endpoint.revision_of(peer);
+        if let (Some(life), Some(revision)) = (life, revision) {
+            let mut speaker = Speaker::new(revision, Some(&life.initialize));
+            speaker.level =
+                life.level.and_then(|params| get(&params, "level").map(ToString::to_string));
+            let session = Session { speaker, hearing: Hearing::default() };
+            self.server.bridged.insert(peer, session);
+        }
+        for request in waiting.into_iter().flatten() {
+            self.on_host_request(request);
+        }
+    }
+
     /// There is no new session. It may be tried again when it is needed; if not, the
     /// host has to begin anew.
     pub(super) fn on_revival_failure(&mut self, peer: PeerId, why: &str, again: bool) {
@@ -234,7 +309,10 @@ impl At<'_> {
         if let Some(id) = self.server.sessions.remove(&peer) {
             self.stop_link(id);
         }
-        if !again {
+        if !again && self.is_lent(peer) {
+            // Other servers may still be there for it.
+            self.server.lives.bury(peer);
+        } else if !again {
             self.server.lives.bury(peer);
             self.hub.deserted |= self.hub.endpoint.is_on_stdio(peer);
             self.hub.endpoint.end_peer(peer);
@@ -252,6 +330,10 @@ impl At<'_> {
             }
             Failure::Exited(..) | Failure::Broken | Failure::SessionLost if at_once => {
                 self.revive(peer);
+                true
+            }
+            _ if self.is_lent(peer) => {
+                self.server.sessions.remove(&peer);
                 true
             }
             _ => false,

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use super::at::{Asker, At, Call, CallKind};
 use super::modern::Verdict;
 use super::question::{Question, question};
+use super::relisten::LISTS;
 use super::{project, rewrite};
 use crate::client::{Event, Failure, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get};
@@ -52,6 +53,8 @@ impl At<'_> {
             (CallKind::Revive { peer }, _) => self.on_revived(id, peer, message),
             (CallKind::Restore, _) => {}
             (CallKind::Relearn, _) => self.on_relearnt(message),
+            (CallKind::List { list }, _) => self.on_page(id, request, list, message),
+            (CallKind::Attend, result) => self.on_unattended(id, request, result.is_none()),
             (CallKind::OpenLease, _) => self.on_lease_opened(id, message),
             (CallKind::Parked { park }, _) => self.on_call_answered(park, message),
             (CallKind::Subscribe, result) => self.on_subscribed(id, request, result.is_some()),
@@ -96,6 +99,9 @@ impl At<'_> {
             }
             (CallKind::Listen { exchange }, Some(result)) => {
                 self.server.modern.relistening.forget(exchange);
+                if self.end_part(exchange) {
+                    return;
+                }
                 let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null");
                 let result = rewrite::modern_result(&meta::with(
                     Some(result),
@@ -114,6 +120,9 @@ impl At<'_> {
                 if let Some(request) = call.spare.filter(|_| modern)
                     && self.relearn(id, *request, error)
                 {
+                    return;
+                }
+                if self.end_part(exchange) {
                     return;
                 }
                 self.hub.endpoint.respond(exchange, Outcome::Error(error));
@@ -187,6 +196,8 @@ impl At<'_> {
                 }
                 CallKind::Restore => {}
                 CallKind::Relearn => self.relearnt(false),
+                CallKind::List { list } => self.on_page_failed(id, request, list),
+                CallKind::Attend => self.on_unattended(id, request, false),
                 CallKind::OpenLease => self.on_lease_failure(id, failure),
                 CallKind::Parked { park } => self.on_call_failed(park, failure),
                 CallKind::Subscribe => self.on_subscribed(id, request, false),
@@ -212,6 +223,7 @@ impl At<'_> {
         }
         if self.server.modern.verdict == Verdict::Modern(id) {
             self.server.modern.verdict = Verdict::Unknown;
+            self.on_parted_with(id);
         }
         self.count_start(id, failure);
         self.on_shared_ended(id);
@@ -252,21 +264,24 @@ impl At<'_> {
             return;
         };
         let exchange = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
-        let route = exchange.or_else(|| self.hub.endpoint.running_in(peer).next());
+        let speaks = link.upstream.revision();
+        let route = exchange.or_else(|| self.running_in(peer).next());
         let route = route.map_or(Route::Peer(peer), Route::Exchange);
         let (method, params) = (message.method(), message.params());
         let older = self
             .hub
             .endpoint
             .revision_of(peer)
-            .filter(|host| link.upstream.revision().is_some_and(|server| server > *host));
+            .filter(|host| speaks.is_some_and(|server| server > *host));
         let question = older.map_or(Question::Same, |host| question(method, params, host));
         let asked = match question {
             Question::Same => self.hub.endpoint.ask(route, method, params),
             Question::Changed(params) => self.hub.endpoint.ask(route, method, Some(&params)),
             Question::Refused(fault) => Err(NotAsked::Undeclared(fault)),
             Question::Answered(answer) => {
-                link.upstream.answer(&mut self.hub.wires, raw, Outcome::Result(answer));
+                if let Some(link) = self.server.links.get_mut(&id) {
+                    link.upstream.answer(&mut self.hub.wires, raw, Outcome::Result(answer));
+                }
                 let name = &self.server.config.name;
                 self.hub.warn(alloc::format!("{name}: {method}: the host's MCP cannot express it"));
                 return;
@@ -301,6 +316,8 @@ impl At<'_> {
             name => {
                 let peer = self.server.links.get(&id).and_then(|link| link.peer);
                 match peer {
+                    // Hosts are told when it is in the catalogue.
+                    _ if self.hub.merged && is_of_lists(name) => self.on_list_changed(name),
                     Some(peer) => self.tell_session(id, peer, name, params, during),
                     None if self.is_modern(id) => self.tell_modern(id, name, params, during),
                     None if name == method::MESSAGE => self.tell_log(id, params, during),
@@ -377,6 +394,9 @@ impl At<'_> {
             && let Some(Call { kind: CallKind::Listen { exchange }, .. }) =
                 self.take_call(id, request)
         {
+            if self.end_part(exchange) {
+                return;
+            }
             let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null");
             let id = [(meta::SUBSCRIPTION_ID, Some(theirs))];
             let result = rewrite::modern_result(&meta::with(None, &id));
@@ -404,10 +424,16 @@ impl At<'_> {
         self.hub.endpoint.notify(route, method, params);
     }
 
+    /// The requests of a session that this server works on, the newest first.
+    fn running_in(&self, peer: PeerId) -> impl Iterator<Item = ExchangeId> {
+        let routes = &self.server.routes;
+        self.hub.endpoint.running_in(peer).filter(|exchange| routes.contains_key(exchange))
+    }
+
     /// A log message of a server that does not say for which request: the only
     /// one that runs, or the session's stream, or the newest that runs.
     fn route_log(&self, peer: PeerId) -> Route {
-        let mut running = self.hub.endpoint.running_in(peer);
+        let mut running = self.running_in(peer);
         match (running.next(), running.next()) {
             (Some(only), None) => Route::Exchange(only),
             (Some(newest), Some(_)) if !self.hub.endpoint.has_stream(peer) => {
@@ -457,13 +483,12 @@ impl At<'_> {
             }
             let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
             let exchange = *exchange;
-            if method == method::ACKNOWLEDGED && self.is_relistened(exchange, params) {
+            if method == method::ACKNOWLEDGED
+                && (self.is_relistened(exchange, params) || self.acknowledge_part(exchange, params))
+            {
                 return;
             }
-            let theirs = String::from(self.hub.endpoint.id_of(exchange).unwrap_or("null"));
-            let params = meta::with(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
-            self.hub.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
-            return;
+            return self.hub.tell_listen(exchange, method, params);
         }
         let owner = during.and_then(|request| link.calls.get(&request)?.kind.exchange());
         let owner = owner.or_else(|| {
@@ -480,6 +505,11 @@ impl At<'_> {
             self.hub.endpoint.notify(Route::Exchange(exchange), method, params);
         }
     }
+}
+
+/// Whether a notification says that a list has changed.
+fn is_of_lists(notice: &str) -> bool {
+    LISTS.iter().any(|(_, name, _)| *name == notice)
 }
 
 /// The host of a call for a modern one, and the level of log messages that it wants.

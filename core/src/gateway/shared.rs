@@ -13,11 +13,11 @@ use super::config::Limits;
 use super::rewrite;
 use super::servers::refuses_handshakes;
 use crate::client::UpstreamId;
-use crate::jsonrpc::{Message, code};
+use crate::jsonrpc::{Message, code, get, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::Era;
-use crate::server::{ExchangeId, Outcome, Request};
+use crate::server::{ExchangeId, Request};
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
@@ -72,6 +72,11 @@ impl Shared {
         }
     }
 
+    /// The requests that wait for it.
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        self.waiting.iter().map(|request| request.exchange)
+    }
+
     /// A request that waited is no longer wanted.
     pub(super) fn forget_waiting(&mut self, exchange: ExchangeId) {
         self.waiting.retain(|request| request.exchange != exchange);
@@ -108,6 +113,15 @@ impl At<'_> {
         }
         let kind = CallKind::Relay { exchange: request.exchange, logs: false };
         self.relay_legacy(id, &request, kind);
+    }
+
+    /// Begins the connection, if there is none.
+    pub(super) fn want_shared(&mut self) -> Result<(), Fault> {
+        if self.server.shared.is_absent() {
+            self.may_initialize()?;
+            self.open_shared();
+        }
+        Ok(())
     }
 
     pub(super) fn open_shared(&mut self) {
@@ -156,6 +170,7 @@ impl At<'_> {
         for request in core::mem::take(&mut self.server.shared.waiting) {
             self.relay_shared(id, request);
         }
+        self.on_met(id);
     }
 
     /// Our `initialize` will not be answered.
@@ -171,6 +186,7 @@ impl At<'_> {
         if matches!(self.server.shared.state, State::Open(open, _) if open == id) {
             self.server.shared.state = State::Absent;
             self.watch_again_later();
+            self.on_parted_with(id);
         }
     }
 
@@ -179,9 +195,11 @@ impl At<'_> {
             self.stop_link(id);
         }
         for request in core::mem::take(&mut self.server.shared.waiting) {
-            self.hub.endpoint.respond(request.exchange, Outcome::Error(&fault.object));
+            self.refuse(request.exchange, fault);
         }
         self.watch_again_later();
+        let why = get(&fault.object, "message").and_then(string).unwrap_or_default();
+        self.on_not_met(&why);
     }
 
     /// Gives up a handshake that takes too long, and ends what nobody uses.

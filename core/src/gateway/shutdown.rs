@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::at::{At, CallKind};
 use super::machine::Gateway;
+use super::many::Attention;
 use crate::client::UpstreamId;
 use crate::driver::Action;
 use crate::protocol::meta;
@@ -41,6 +42,7 @@ impl Gateway {
             Phase::Serving => {
                 self.phase = Phase::Draining(self.hub.now + self.drain);
                 self.hub.endpoint.drain();
+                self.end_all_listens();
                 self.each(|at| at.end_listens());
             }
             Phase::Draining(_) | Phase::Stopping => {
@@ -80,6 +82,7 @@ impl Gateway {
         while let Some(event) = self.hub.endpoint.poll_event() {
             self.on_host_event(event);
         }
+        self.many.forget();
         self.each(|at| at.leave());
     }
 }
@@ -87,7 +90,7 @@ impl Gateway {
 impl At<'_> {
     /// Tells those who listen that this is a graceful end (2026-07-28
     /// `basic/patterns/subscriptions`).
-    fn end_listens(&mut self) {
+    pub(super) fn end_listens(&mut self) {
         let calls = self.server.links.values().flat_map(|link| link.calls.values());
         let listens = calls.filter_map(|call| match call.kind {
             CallKind::Listen { exchange } => Some(exchange),
@@ -113,7 +116,7 @@ impl At<'_> {
     }
 
     /// Asks the server to end. Nobody hears what it says now.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         let all: Vec<UpstreamId> = self.server.links.keys().copied().collect();
         for id in all {
             if let Some(link) = self.server.links.get_mut(&id) {
@@ -132,5 +135,7 @@ impl At<'_> {
         self.server.exchanges.clear();
         self.server.rounds.clear();
         self.server.bridged.clear();
+        self.server.catalogue.forget();
+        self.server.attention = Attention::default();
     }
 }

@@ -3,7 +3,7 @@
 //! notifications of the shared connection to all that want them.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -12,8 +12,8 @@ use super::relisten::{LISTS, filter};
 use super::rewrite::with;
 use crate::client::{RequestId, UpstreamId};
 use crate::jsonrpc::{elements, get, get_path, string};
-use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Request, Route};
+use crate::protocol::method;
+use crate::server::{ExchangeId, Request};
 use crate::time::{Instant, backoff};
 
 /// The longest pause before the connection is begun again.
@@ -140,14 +140,10 @@ impl At<'_> {
             watch.told = true;
             let filter = filter(watch.lists, &watch.uris);
             let params = with("{}", "notifications", &filter);
-            self.tell_watch(exchange, method::ACKNOWLEDGED, Some(&params));
+            if !self.acknowledge_part(exchange, Some(&params)) {
+                self.hub.tell_listen(exchange, method::ACKNOWLEDGED, Some(&params));
+            }
         }
-    }
-
-    fn tell_watch(&mut self, exchange: ExchangeId, method: &str, params: Option<&str>) {
-        let theirs = self.hub.endpoint.id_of(exchange).unwrap_or("null").to_string();
-        let params = meta::with(params, &[(meta::SUBSCRIPTION_ID, Some(theirs.as_str()))]);
-        self.hub.endpoint.notify(Route::Exchange(exchange), method, Some(&params));
     }
 
     /// A notification of the connection that all share.
@@ -167,7 +163,7 @@ impl At<'_> {
             .map(|(exchange, _)| *exchange)
             .collect();
         for exchange in who {
-            self.tell_watch(exchange, method, params);
+            self.hub.tell_listen(exchange, method, params);
         }
     }
 

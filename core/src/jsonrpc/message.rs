@@ -134,6 +134,34 @@ impl<'a> Message<'a> {
         &self.text
     }
 
+    /// A copy with other parameters: the raw text of an object that has been checked.
+    pub fn with_params(&self, params: &str) -> Message<'static> {
+        let Some(old) = self.params else { return self.clone().into_owned() };
+        let piece = |start, end| self.text.get(start..end).unwrap_or_default();
+        let mut text = String::with_capacity(self.text.len() + params.len());
+        text.push_str(piece(0, old.start));
+        text.push_str(params);
+        text.push_str(piece(old.end, self.text.len()));
+        // What stands behind them has moved.
+        let moved = |span: Span| {
+            let at = |place: usize| match place.checked_sub(old.end) {
+                Some(behind) => old.start + params.len() + behind,
+                None => place,
+            };
+            Span { start: at(span.start), end: at(span.end) }
+        };
+        Message {
+            text: Cow::Owned(text),
+            kind: self.kind,
+            id: self.id.map(moved),
+            method: moved(self.method),
+            unescaped: self.unescaped.clone(),
+            params: Some(Span { start: old.start, end: old.start + params.len() }),
+            result: self.result.map(moved),
+            error: self.error.map(moved),
+        }
+    }
+
     /// The same message, independent of what it was read from.
     pub fn into_owned(self) -> Message<'static> {
         Message { text: Cow::Owned(self.text.into_owned()), ..self }
@@ -207,6 +235,22 @@ mod tests {
         assert_eq!((message.result(), message.error(), message.as_str()), (None, None, text));
         assert!(matches!(message.text, Cow::Borrowed(_)));
         assert_eq!(message.clone().into_owned(), message);
+    }
+
+    #[test]
+    fn parameters_are_replaced_wherever_they_stand() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":"a","method":"m","params":{"n":1}}"#,
+            r#"{"params":{"n":1},"method":"m","jsonrpc":"2.0","id":"a"}"#,
+        ] {
+            for params in [r#"{"much":"longer"}"#, "{}"] {
+                let other = parse(text).unwrap().with_params(params);
+                let expected = text.replace(r#"{"n":1}"#, params);
+                assert_eq!(other, parse(&expected).unwrap().into_owned());
+            }
+        }
+        let without = parse(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#).unwrap();
+        assert_eq!(without.with_params("{}"), without.clone().into_owned());
     }
 
     #[test]

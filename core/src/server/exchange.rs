@@ -58,6 +58,8 @@ pub(super) struct Exchange {
     pub(super) sender: Sender,
     pub(super) carried: Carried,
     initialize: bool,
+    /// It runs until one of both sides has enough of it.
+    pub(super) endless: bool,
 }
 
 /// Who sends a request.
@@ -189,6 +191,7 @@ impl Endpoint {
         let era = sender.revision.era();
         let id: Box<str> = message.id().unwrap_or("null").into();
         let initialize = message.method() == method::INITIALIZE;
+        let endless = message.method() == method::LISTEN;
         let carried = match carried {
             // The head of its response carries the session id: no stream before that.
             Carried::Alone(Way { conn, carrier: Carrier::Http { .. }, .. }) if initialize => {
@@ -227,7 +230,7 @@ impl Endpoint {
                     HostCapabilities::of(sender.revision, declared.unwrap_or_default());
             }
         }
-        self.exchanges.insert(exchange, Exchange { id, sender, carried, initialize });
+        self.exchanges.insert(exchange, Exchange { id, sender, carried, initialize, endless });
         match carried {
             Carried::Alone(way) if way.carrier != Carrier::Pipe => {
                 self.occupy(way.conn, Work::Request(exchange));

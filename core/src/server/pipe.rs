@@ -218,14 +218,17 @@ impl Endpoint {
         self.leave_if_silent(conn, peer);
     }
 
-    /// Ends a pipe whose peer sends no more and waits for nothing.
+    /// Ends a pipe whose peer sends no more and waits for nothing that comes by itself.
     pub(super) fn leave_if_silent(&mut self, conn: ConnId, peer: PeerId) {
         let leaving =
             matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if pipe.give_up.is_some());
         let held = matches!(self.conns.get(&conn), Some(Conn::Pipe(pipe)) if !pipe.held.is_empty());
         let busy = held
             || !self.events.is_empty()
-            || self.peers.get(&peer).is_some_and(|peer| !peer.in_flight.is_empty());
+            || self.peers.get(&peer).is_some_and(|peer| {
+                let mut running = peer.in_flight.values();
+                running.any(|id| self.exchanges.get(id).is_some_and(|exchange| !exchange.endless))
+            });
         if !leaving || busy {
             return;
         }

@@ -8,13 +8,13 @@ use mcpx_core::time::Instant;
 
 use super::plain::Plain;
 use super::session::{Broken, Session};
-use super::settings::Settings;
+use super::settings::Shared;
 
 /// A machine whose TLS connections are looked after.
 #[derive(Debug)]
 pub(crate) struct Secure<'m, M> {
     pub(super) machine: &'m mut M,
-    settings: Settings,
+    settings: Shared,
     sessions: BTreeMap<ConnId, Session>,
     /// Those in the clear that a proxy has still to let through.
     plain: BTreeMap<ConnId, Plain>,
@@ -23,7 +23,7 @@ pub(crate) struct Secure<'m, M> {
 }
 
 impl<'m, M: Machine> Secure<'m, M> {
-    pub(crate) fn new(machine: &'m mut M, settings: Settings) -> Self {
+    pub(crate) fn new(machine: &'m mut M, settings: Shared) -> Self {
         let (sessions, plain) = (BTreeMap::new(), BTreeMap::new());
         let actions = VecDeque::new();
         Self { machine, settings, sessions, plain, actions, now: Instant::START }
@@ -31,7 +31,7 @@ impl<'m, M: Machine> Secure<'m, M> {
 
     /// The connection that is needed for one by TLS.
     fn open(&mut self, conn: ConnId, host: String, port: u16) -> Option<Action> {
-        match Session::new(&self.settings, &host, port) {
+        match Session::new(&self.settings.borrow(), &host, port) {
             Ok((session, to)) => {
                 self.sessions.insert(conn, session);
                 Some(Action::Connect { conn, to })
@@ -46,7 +46,7 @@ impl<'m, M: Machine> Secure<'m, M> {
 
     /// The connection that is needed for one in the clear, if there is a proxy.
     fn detour(&mut self, conn: ConnId, host: String, port: u16) -> Action {
-        let to = match self.settings.proxy(&host) {
+        let to = match self.settings.borrow().proxy(&host, port) {
             Some(proxy) => {
                 let to = proxy.target();
                 self.plain.insert(conn, Plain::new(proxy, host, port));

@@ -21,4 +21,4 @@ mod tests;
 mod tunnel;
 
 pub(crate) use layer::Secure;
-pub(crate) use settings::{Options, Settings};
+pub(crate) use settings::{Options, Settings, Shared};

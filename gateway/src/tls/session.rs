@@ -87,7 +87,7 @@ impl Session {
             .map_err(|_| "a certificate cannot be for such a host".to_owned())?;
         let config = settings.config(host, port)?;
         let tls = ClientConnection::new(config, name).map_err(|error| error.to_string())?;
-        let (tunnel, to) = match settings.proxy(host) {
+        let (tunnel, to) = match settings.proxy(host, port) {
             Some(proxy) => (Some(Tunnel::new(proxy, host, port)), proxy.target()),
             None => (None, Target::Tcp { host: host.to_owned(), port }),
         };

@@ -1,7 +1,9 @@
 //! Whom to trust, who we are, and which way to go.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -27,11 +29,13 @@ pub(crate) struct Options {
 /// The TLS of all servers, ready for use.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    servers: BTreeMap<(String, u16), Arc<ClientConfig>>,
-    proxy: Option<Proxy>,
-    /// Hosts that are reached without it, and their domains.
-    direct: Vec<String>,
+    servers: BTreeMap<(String, u16), (Options, Arc<ClientConfig>)>,
+    /// Those that are reached through a proxy.
+    proxies: BTreeMap<(String, u16), Proxy>,
 }
+
+/// Settings that may be replaced while they are in use.
+pub(crate) type Shared = Rc<RefCell<Settings>>;
 
 /// An HTTP proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,55 +46,81 @@ pub(crate) struct Proxy {
 }
 
 impl Settings {
-    /// Those of one server by https, with the proxy that `variable` names: it gives
+    /// Makes a server by https known, with the proxy that `variable` names: it gives
     /// the value of a variable of the environment.
-    pub(crate) fn new(
+    pub(crate) fn add(
+        &mut self,
         host: &str,
         port: u16,
         options: &Options,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, String> {
+    ) -> Result<(), String> {
+        match self.servers.get(&(host.to_owned(), port)) {
+            Some((known, _)) if known == options => return Ok(()),
+            Some(_) => {
+                let why = "another server at the same host and port has other \"tls\": \
+                           make them the same";
+                return Err(why.to_owned());
+            }
+            None => {}
+        }
         let config = Arc::new(config(options)?);
-        let servers = BTreeMap::from([((host.to_owned(), port), config)]);
-        Ok(Self { servers, ..Self::of_proxy("https_proxy", variable)? })
+        self.servers.insert((host.to_owned(), port), (options.clone(), config));
+        self.add_proxy("https_proxy", host, port, variable)
     }
 
     /// The same of one by http, which needs no more than the proxy.
-    pub(crate) fn plain(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        Self::of_proxy("http_proxy", variable)
+    pub(crate) fn add_plain(
+        &mut self,
+        host: &str,
+        port: u16,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), String> {
+        self.add_proxy("http_proxy", host, port, variable)
     }
 
-    fn of_proxy(name: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    fn add_proxy(
+        &mut self,
+        name: &str,
+        host: &str,
+        port: u16,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), String> {
         let set = |name: &str| {
             let found = variable(name).or_else(|| variable(&name.to_uppercase()));
             found.filter(|value| !value.trim().is_empty())
         };
-        let proxy = set(name).or_else(|| set("all_proxy"));
-        let direct = set("no_proxy").unwrap_or_default();
-        let direct = direct.split(',').map(|host| host.trim().trim_start_matches('.'));
-        Ok(Self {
-            servers: BTreeMap::new(),
-            proxy: proxy.map(|address| Proxy::parse(&address)).transpose()?,
-            direct: direct.filter(|host| !host.is_empty()).map(str::to_lowercase).collect(),
-        })
+        let Some(address) = set(name).or_else(|| set("all_proxy")) else { return Ok(()) };
+        let proxy = Proxy::parse(&address)?;
+        if !is_direct(host, &set("no_proxy").unwrap_or_default()) {
+            self.proxies.insert((host.to_owned(), port), proxy);
+        }
+        Ok(())
     }
 
     pub(super) fn config(&self, host: &str, port: u16) -> Result<Arc<ClientConfig>, String> {
-        let found = self.servers.get(&(host.to_owned(), port)).cloned();
+        let found = self.servers.get(&(host.to_owned(), port)).map(|(_, config)| config.clone());
         found.ok_or_else(|| "nothing is configured for TLS with it".to_owned())
     }
 
-    /// The proxy that leads to a host.
-    pub(super) fn proxy(&self, host: &str) -> Option<&Proxy> {
-        let host = host.to_lowercase();
-        let listed = |entry: &String| {
-            let rest = host.strip_suffix(entry.as_str());
-            entry == "*" || rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        // Nobody means their own machine to be reached from elsewhere.
-        let own = host == "localhost" || host.starts_with("127.") || host == "::1";
-        self.proxy.as_ref().filter(|_| !own && !self.direct.iter().any(listed))
+    /// The proxy that leads to a server.
+    pub(super) fn proxy(&self, host: &str, port: u16) -> Option<&Proxy> {
+        self.proxies.get(&(host.to_owned(), port))
     }
+}
+
+/// Whether a host is reached without a proxy: it is in the list, or below a domain that
+/// is.
+fn is_direct(host: &str, list: &str) -> bool {
+    let host = host.to_lowercase();
+    let entries = list.split(',').map(|entry| entry.trim().trim_start_matches('.'));
+    let listed = |entry: String| {
+        let rest = host.strip_suffix(entry.as_str());
+        entry == "*" || rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    // Nobody means their own machine to be reached from elsewhere.
+    let own = host == "localhost" || host.starts_with("127.") || host == "::1";
+    own || entries.filter(|entry| !entry.is_empty()).map(str::to_lowercase).any(listed)
 }
 
 impl Proxy {

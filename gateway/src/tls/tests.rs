@@ -1,7 +1,9 @@
 //! Both ends in memory: our layer, and a server of rustls.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use mcpx_core::driver::{Action, CloseReason, ConnId, Input, Machine, Target};
@@ -121,7 +123,13 @@ impl Town {
 
 fn settings(options: &Options, proxy: Option<&str>) -> Settings {
     let variable = |name: &str| (name == "HTTPS_PROXY").then(|| proxy.map(str::to_owned))?;
-    Settings::new("server.test", 443, options, variable).unwrap()
+    let mut settings = Settings::default();
+    settings.add("server.test", 443, options, variable).unwrap();
+    settings
+}
+
+fn shared(settings: Settings) -> Shared {
+    Rc::new(RefCell::new(settings))
 }
 
 /// Moves bytes in pieces of this length until both sides are quiet.
@@ -170,7 +178,7 @@ fn bytes_go_both_ways_however_they_are_cut() {
     for piece in [1, 7, 1000, 100_000] {
         let mut town = Town::new();
         let mut talker = Talker { says: long.clone(), ..Talker::default() };
-        let mut secure = Secure::new(&mut talker, town.settings(None));
+        let mut secure = Secure::new(&mut talker, shared(town.settings(None)));
         let to = connect(&mut secure);
         assert_eq!(to, Target::Tcp { host: "server.test".to_owned(), port: 443 });
         assert_eq!(settle(&mut secure, &mut town.server, piece), long);
@@ -188,7 +196,7 @@ fn bytes_go_both_ways_however_they_are_cut() {
 fn no_more_is_encrypted_than_the_runtime_takes() {
     let mut town = Town::new();
     let mut talker = Talker::default();
-    let mut secure = Secure::new(&mut talker, town.settings(None));
+    let mut secure = Secure::new(&mut talker, shared(town.settings(None)));
     connect(&mut secure);
     settle(&mut secure, &mut town.server, 1000);
     secure.machine.says = vec![b'x'; 1 << 20];
@@ -218,7 +226,7 @@ fn strangers_are_refused_unless_anybody_will_do() {
     {
         let mut town = Town::new();
         let mut talker = Talker::default();
-        let mut secure = Secure::new(&mut talker, settings);
+        let mut secure = Secure::new(&mut talker, shared(settings));
         connect(&mut secure);
         settle(&mut secure, &mut town.server, 1000);
         assert_eq!(talker.told, [expected]);
@@ -229,7 +237,7 @@ fn strangers_are_refused_unless_anybody_will_do() {
 fn an_end_without_farewell_is_none() {
     let mut town = Town::new();
     let mut talker = Talker::default();
-    let mut secure = Secure::new(&mut talker, town.settings(None));
+    let mut secure = Secure::new(&mut talker, shared(town.settings(None)));
     connect(&mut secure);
     settle(&mut secure, &mut town.server, 1000);
     secure.handle(Instant::START, Input::Finished { conn: CONN });
@@ -237,7 +245,7 @@ fn an_end_without_farewell_is_none() {
     assert_eq!(talker.told, ["connected", "reset"]);
 
     let mut talker = Talker::default();
-    let mut secure = Secure::new(&mut talker, town.settings(None));
+    let mut secure = Secure::new(&mut talker, shared(town.settings(None)));
     connect(&mut secure);
     secure.handle(Instant::START, Input::Received { conn: CONN, bytes: b"HTTP/1.1 400 Bad\r\n" });
     assert_eq!(talker.told, ["closed"]);
@@ -248,7 +256,7 @@ fn a_proxy_is_asked_for_the_way() {
     let mut town = Town::new();
     let mut talker = Talker { says: b"hello".to_vec(), ..Talker::default() };
     let proxy = Some("http://user:p%40ss@proxy.test:8080/");
-    let mut secure = Secure::new(&mut talker, town.settings(proxy));
+    let mut secure = Secure::new(&mut talker, shared(town.settings(proxy)));
     let to = connect(&mut secure);
     assert_eq!(to, Target::Tcp { host: "proxy.test".to_owned(), port: 8080 });
     assert_eq!(secure.poll(), Some(Action::Flush(CONN)));
@@ -270,7 +278,7 @@ fn a_proxy_is_asked_for_the_way() {
         ("hello\r\n\r\n", "HTTPS_PROXY"),
     ] {
         let mut talker = Talker::default();
-        let mut secure = Secure::new(&mut talker, town.settings(proxy));
+        let mut secure = Secure::new(&mut talker, shared(town.settings(proxy)));
         connect(&mut secure);
         secure.handle(Instant::START, Input::Received { conn: CONN, bytes: answer.as_bytes() });
         let told = std::iter::from_fn(|| secure.poll()).find_map(|action| match action {
@@ -289,21 +297,35 @@ fn some_hosts_need_no_proxy() {
         "NO_PROXY" => Some("example.com, .internal ,10.1.2.3".to_owned()),
         _ => None,
     };
-    let settings =
-        Settings::new("a", 1, &Options { insecure: true, ..Options::default() }, variable);
-    let settings = settings.unwrap();
+    let has_proxy = |host| {
+        let mut settings = Settings::default();
+        let options = Options { insecure: true, ..Options::default() };
+        settings.add(host, 1, &options, variable).unwrap();
+        settings.proxy(host, 1).is_some()
+    };
     for host in ["example.com", "a.Example.com", "x.internal", "10.1.2.3", "localhost", "127.0.0.1"]
     {
-        assert!(settings.proxy(host).is_none(), "{host}");
+        assert!(!has_proxy(host), "{host}");
     }
     for host in ["notexample.com", "example.org", "10.1.2.30"] {
-        assert!(settings.proxy(host).is_some(), "{host}");
+        assert!(has_proxy(host), "{host}");
     }
     for wrong in ["socks5://a:1", "http://:1", "http://a:0", "http://a:x"] {
         let variable = |name: &str| (name == "https_proxy").then(|| wrong.to_owned());
-        let why = Settings::new("a", 1, &Options::default(), variable).unwrap_err();
+        let why = Settings::default().add("a", 1, &Options::default(), variable).unwrap_err();
         assert!(why.contains("HTTPS_PROXY") && !why.contains(wrong), "{why}");
     }
+}
+
+#[test]
+fn servers_at_one_place_have_one_kind_of_tls() {
+    let mut settings = Settings::default();
+    let insecure = Options { insecure: true, ..Options::default() };
+    for port in [1, 1, 2] {
+        settings.add("a", port, &insecure, |_| None).unwrap();
+    }
+    let why = settings.add("a", 2, &Options::default(), |_| None).unwrap_err();
+    assert!(why.contains("same host and port"), "{why}");
 }
 
 #[test]
@@ -312,11 +334,11 @@ fn files_that_do_not_fit_are_named() {
     let missing = std::path::PathBuf::from("/nonexistent/ca.pem");
     for path in [&file.0, &missing] {
         let options = Options { ca: Some(path.clone()), ..Options::default() };
-        let why = Settings::new("a", 1, &options, |_| None).unwrap_err();
+        let why = Settings::default().add("a", 1, &options, |_| None).unwrap_err();
         assert!(why.contains(path.to_str().unwrap()), "{why}");
         let identity = Some((path.clone(), path.clone()));
         let options = Options { identity, insecure: true, ..Options::default() };
-        let why = Settings::new("a", 1, &options, |_| None).unwrap_err();
+        let why = Settings::default().add("a", 1, &options, |_| None).unwrap_err();
         assert!(why.contains(path.to_str().unwrap()), "{why}");
     }
 }
@@ -328,6 +350,11 @@ fn a_proxy_is_asked_for_the_way_in_the_clear_too() {
         "no_proxy" => Some("near.test".to_owned()),
         _ => None,
     };
+    let plain = |host| {
+        let mut settings = Settings::default();
+        settings.add_plain(host, 80, variable).unwrap();
+        settings
+    };
     for (answer, told) in [
         (Some("HTTP/1.1 200 OK\r\n\r\nhello"), "connected"),
         (Some("HTTP/1.1 403 Forbidden\r\n\r\n"), "closed"),
@@ -336,7 +363,7 @@ fn a_proxy_is_asked_for_the_way_in_the_clear_too() {
         let mut talker = Talker { asked: true, says: b"hi".to_vec(), ..Talker::default() };
         let to = Target::Tcp { host: "server.test".to_owned(), port: 80 };
         talker.actions.push_back(Action::Connect { conn: CONN, to });
-        let mut secure = Secure::new(&mut talker, Settings::plain(variable).unwrap());
+        let mut secure = Secure::new(&mut talker, shared(plain("server.test")));
         let proxy = Target::Tcp { host: "proxy.test".to_owned(), port: 8080 };
         assert_eq!(secure.poll(), Some(Action::Connect { conn: CONN, to: proxy }));
         secure.handle(Instant::START, Input::Connected { conn: CONN });
@@ -364,6 +391,7 @@ fn a_proxy_is_asked_for_the_way_in_the_clear_too() {
             assert_eq!(secure.poll(), Some(Action::Close(CONN)));
         }
     }
-    let near = Settings::plain(variable).unwrap();
-    assert!(near.proxy("near.test").is_none() && near.proxy("localhost").is_none());
+    for host in ["near.test", "localhost"] {
+        assert!(plain(host).proxy(host, 80).is_none(), "{host}");
+    }
 }
