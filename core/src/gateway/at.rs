@@ -56,8 +56,9 @@ pub(super) struct Hub {
     pub(super) attentive: bool,
     /// Whether more of it may be known than was looked at.
     pub(super) catalogue_changed: bool,
-    /// Which lists of any server have changed since hosts were told of that.
+    /// Which lists of any server have changed since it was looked at.
     pub(super) changed: [bool; 4],
+    pub(super) digest_key: [u8; 16],
     sealer: Sealer,
     entropy: Entropy,
     pub(super) now: Instant,
@@ -74,6 +75,7 @@ impl Hub {
         Self {
             endpoint: Endpoint::new(endpoint, ours),
             sealer: Sealer::new(entropy.bytes()),
+            digest_key: entropy.bytes(),
             entropy,
             untold: BTreeSet::new(),
             listens: Listens::default(),
@@ -324,6 +326,8 @@ pub(super) struct Call {
     pub(super) since: Instant,
     /// The progress that its host was told last.
     pub(super) shown: f64,
+    /// What tells a modern host's request from others: [`Hub::digest`].
+    pub(super) digest: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -376,6 +380,7 @@ impl Call {
             sent: now,
             since: now,
             shown: f64::NEG_INFINITY,
+            digest: 0,
         }
     }
 }

@@ -113,11 +113,16 @@ impl At<'_> {
         if let Err(fault) = self.check_fields(&request) {
             return self.refuse(request.exchange, &fault);
         }
+        let message = &request.message;
+        let digest = self.hub.digest(message.method(), message.params());
+        let opened = match self.open_state(&request) {
+            Ok(opened) => opened,
+            Err(fault) => return self.refuse(request.exchange, &fault),
+        };
         let Some(link) = self.server.links.get_mut(&id) else {
             return self.no_server(request.exchange);
         };
-        let message = &request.message;
-        let params = message.params();
+        let params = opened.as_deref().or(message.params());
         let fields = match message.method() {
             method::TOOLS_CALL => {
                 let theirs = request.fields.as_deref().unwrap_or_default();
@@ -136,7 +141,7 @@ impl At<'_> {
         };
         let method = message.method();
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&rewritten), &fields);
-        link.calls.insert(sent, Call { token, spare, ..Call::ours(kind, now) });
+        link.calls.insert(sent, Call { token, spare, digest, ..Call::ours(kind, now) });
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);

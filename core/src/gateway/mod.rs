@@ -21,6 +21,7 @@
 //! | `reload` | other servers than before |
 //! | `revive` | sessions that the server has forgotten, or died with |
 //! | `starts` | when the server's process is started |
+//! | `state` | what modern servers have hosts keep for them |
 //! | `project` | from a newer legacy revision to an older one |
 //! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
@@ -58,6 +59,7 @@ mod session;
 mod shared;
 mod shutdown;
 mod starts;
+mod state;
 #[cfg(test)]
 mod tests;
 mod translate;

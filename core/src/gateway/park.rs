@@ -246,7 +246,9 @@ impl At<'_> {
     /// The server asks in the middle of a call.
     pub(super) fn on_question(&mut self, id: UpstreamId, message: &Message<'_>) {
         let raw = message.id().unwrap_or("null").to_string();
-        let (method, params) = (message.method(), message.params());
+        let method = message.method();
+        let signed = self.signed(method, message.params());
+        let params = signed.as_deref().or(message.params());
         let refused = match self.call_on(id) {
             None => Err(Fault::method_not_found(method)),
             Some((_, call)) => call.can.allow(method, params).and_then(|()| {
@@ -432,10 +434,14 @@ impl At<'_> {
     /// The server wants URLs to be visited before the call. Says whether the host
     /// can be asked to.
     fn visit_first(&mut self, park: ParkId, error: &str) -> bool {
-        let Some(call) = self.server.parking.calls.get_mut(&park) else { return false };
         let wanted = get(error, "data").and_then(|data| get(data, "elicitations")).unwrap_or("[]");
-        for params in elements(wanted).take(QUESTIONS) {
+        let wanted = elements(wanted).take(QUESTIONS).map(|params| {
             let params = rewrite::with(params, "mode", r#""url""#);
+            self.signed(method::ELICIT, Some(&params)).unwrap_or(params)
+        });
+        let wanted: Vec<String> = wanted.collect();
+        let Some(call) = self.server.parking.calls.get_mut(&park) else { return false };
+        for params in wanted {
             if call.can.allow(method::ELICIT, Some(&params)).is_err() {
                 continue;
             }

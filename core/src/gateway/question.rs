@@ -3,11 +3,13 @@
 
 use alloc::string::String;
 
+use super::at::At;
 use super::rewrite::with;
-use crate::jsonrpc::{code, elements, get, members, string, with_member};
+use crate::jsonrpc::{code, elements, get, members, quote, string, with_member};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::Revision;
+use crate::server::ExchangeId;
 
 /// What becomes of a question.
 #[derive(PartialEq, Eq, Debug)]
@@ -35,6 +37,35 @@ pub(super) fn question(method: &str, params: Option<&str>, to: Revision) -> Ques
             None => Question::Answered(r#"{"action":"cancel"}"#),
         },
         _ => Question::Same,
+    }
+}
+
+impl At<'_> {
+    /// The parameters of a question with the name of the server that asks, if hosts could
+    /// not tell otherwise (MRT-17).
+    pub(super) fn signed(&self, method: &str, params: Option<&str>) -> Option<String> {
+        let params = params.filter(|_| self.hub.several && method == method::ELICIT)?;
+        let message = get(params, "message").and_then(string).unwrap_or_default();
+        let mut signed = String::new();
+        quote(&alloc::format!("[{}] {message}", self.server.config.name), &mut signed);
+        Some(with(params, "message", &signed))
+    }
+
+    /// A result of a modern server that asks: with its name, and its state sealed.
+    pub(super) fn asked_by(&mut self, exchange: ExchangeId, digest: u64, result: &str) -> String {
+        let mut out = String::from(result);
+        if let Some(requests) = get(result, "inputRequests").filter(|_| self.hub.several) {
+            let mut changed = String::from(requests);
+            for (key, entry) in members(requests) {
+                let method = get(entry, "method").and_then(string).unwrap_or_default();
+                let signed = self.signed(&method, get(entry, "params"));
+                if let (Some(key), Some(signed)) = (key.decoded(), signed) {
+                    changed = with(&changed, &key, &with(entry, "params", &signed));
+                }
+            }
+            out = with(&out, "inputRequests", &changed);
+        }
+        self.seal_state(exchange, digest, &out).unwrap_or(out)
     }
 }
 

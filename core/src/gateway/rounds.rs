@@ -133,6 +133,8 @@ impl At<'_> {
             Question::Refused(fault) => return Err(fault.object),
         };
         let params = changed.as_deref().or(params);
+        let signed = self.signed(method, params);
+        let params = signed.as_deref().or(params);
         let named = id.as_ref().map(|id| with(params.unwrap_or("{}"), "elicitationId", id));
         let params = named.as_deref().or(params);
         let asked = self.hub.endpoint.ask(Route::Exchange(exchange), method, params);

@@ -86,7 +86,9 @@ impl At<'_> {
                 self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) if modern => {
-                let result = rewrite::modern_result(result);
+                let asks = get(result, "resultType") == Some(r#""input_required""#);
+                let asked = asks.then(|| self.asked_by(exchange, call.digest, result));
+                let result = rewrite::modern_result(asked.as_deref().unwrap_or(result));
                 self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) => {
@@ -240,8 +242,9 @@ impl At<'_> {
     }
 
     fn on_request(&mut self, id: UpstreamId, message: &Message<'_>, during: Option<RequestId>) {
-        let Some(link) = self.server.links.get_mut(&id) else { return };
         let raw = message.id().unwrap_or("null");
+        let signed = self.signed(message.method(), message.params());
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         if message.method() == method::PING {
             link.upstream.answer(&mut self.hub.wires, raw, Outcome::Result("{}"));
             return;
@@ -267,7 +270,7 @@ impl At<'_> {
         let speaks = link.upstream.revision();
         let route = exchange.or_else(|| self.running_in(peer).next());
         let route = route.map_or(Route::Peer(peer), Route::Exchange);
-        let (method, params) = (message.method(), message.params());
+        let (method, params) = (message.method(), signed.as_deref().or(message.params()));
         let older = self
             .hub
             .endpoint

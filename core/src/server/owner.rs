@@ -13,6 +13,19 @@ pub struct Owner {
     pipe: Option<PeerId>,
 }
 
+impl Owner {
+    /// What tells owners apart.
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        let principal = self.principal.map_or(0, |Principal(place)| place as u64 + 1);
+        let pipe = self.pipe.map_or(0, |PeerId(id)| id + 1);
+        let mut bytes = [0; 16];
+        let (first, second) = bytes.split_at_mut(8);
+        first.copy_from_slice(&principal.to_be_bytes());
+        second.copy_from_slice(&pipe.to_be_bytes());
+        bytes
+    }
+}
+
 impl Endpoint {
     /// Whose request it is.
     pub fn owner_of(&self, exchange: ExchangeId) -> Owner {

@@ -366,9 +366,12 @@ impl At<'_> {
             let (name, what) = (&self.server.config.name, list.member());
             self.hub.warn(alloc::format!("{name}: only the first {most} {what} are listed"));
         }
+        // What a legacy server offers may change at any time.
+        let modern = self.server.modern.verdict == Verdict::Modern(id);
+        let hint = |name| get(result, name).filter(|_| modern);
         let listed = &mut self.server.catalogue.lists[list as usize];
-        listed.ttl = get(result, "ttlMs").and_then(|raw| raw.parse().ok()).unwrap_or(0);
-        listed.public = get(result, "cacheScope") == Some(r#""public""#);
+        listed.ttl = hint("ttlMs").and_then(|raw| raw.parse().ok()).unwrap_or(0);
+        listed.public = hint("cacheScope") == Some(r#""public""#);
         let stale = listed.stale;
         self.keep(list, loading.items);
         if stale {

@@ -41,8 +41,10 @@ pub(in crate::gateway) struct Many {
     pub(super) guests: BTreeMap<PeerId, Guest>,
     /// Requests that wait for what servers offer.
     waiting: VecDeque<Request<'static>>,
-    /// Which lists hosts have been given since they were told of changes last.
+    /// Which lists hosts have been given since they changed last.
     pub(super) served: [bool; 4],
+    /// Which of those have changed, and hosts are still to be told.
+    pub(super) news: [bool; 4],
     /// When they are told of those that there were.
     pub(super) tell_at: Option<Instant>,
 }
@@ -58,6 +60,7 @@ impl Many {
             guests: BTreeMap::new(),
             waiting: VecDeque::new(),
             served: [false; 4],
+            news: [false; 4],
             tell_at: None,
         }
     }

@@ -16,13 +16,14 @@ impl Gateway {
     /// Something of what servers offer is known that was not before.
     pub(in crate::gateway) fn on_catalogue_changed(&mut self) {
         for list in List::ALL {
-            if self.hub.changed[list as usize] {
-                self.many.merged.outdate(list);
+            if !core::mem::take(&mut self.hub.changed[list as usize]) {
+                continue;
             }
-        }
-        let changed = self.hub.changed.iter().zip(self.many.served);
-        if changed.into_iter().any(|(changed, served)| *changed && served) {
-            self.many.tell_at.get_or_insert(self.hub.now + TOGETHER);
+            self.many.merged.outdate(list);
+            if core::mem::take(&mut self.many.served[list as usize]) {
+                self.many.news[list as usize] = true;
+                self.many.tell_at.get_or_insert(self.hub.now + TOGETHER);
+            }
         }
         self.answer_waiting();
     }
@@ -34,17 +35,11 @@ impl Gateway {
         if self.many.tell_at.take_if(|at| *at <= self.hub.now).is_none() {
             return;
         }
-        let mut told = [false; 3];
-        for list in List::ALL {
-            let changed = core::mem::take(&mut self.hub.changed[list as usize]);
-            let served = &mut self.many.served[list as usize];
-            let place = LISTS.iter().position(|(_, notice, _)| *notice == list.notice());
-            if let Some(place) = place.filter(|_| changed && *served) {
-                told[place] = true;
-                *served = false;
-            }
-        }
-        for ((_, notice, _), _) in LISTS.iter().zip(told).filter(|(_, told)| *told) {
+        let news = core::mem::take(&mut self.many.news);
+        let has_news = |notice: &str| {
+            List::ALL.iter().any(|list| news[*list as usize] && list.notice() == notice)
+        };
+        for (_, notice, _) in LISTS.iter().filter(|(_, notice, _)| has_news(notice)) {
             self.tell(notice);
         }
     }

@@ -1,9 +1,11 @@
 //! The gateway between scripted hosts and a scripted server, without a runtime.
 
 mod again;
+mod many;
 mod restarts;
 mod revisions;
 mod shared;
+mod state;
 mod web;
 
 use alloc::collections::BTreeMap;
@@ -31,6 +33,8 @@ struct World {
     /// Whole lines that each connection was sent and nobody took yet.
     lines: BTreeMap<ConnId, Vec<String>>,
     spawned: Vec<ConnId>,
+    /// The programs that were started.
+    programs: BTreeMap<ConnId, String>,
     finished: Vec<ConnId>,
     signals: Vec<(ConnId, Signal)>,
     exit: bool,
@@ -77,6 +81,7 @@ impl World {
             hosts: 0,
             lines: BTreeMap::new(),
             spawned: Vec::new(),
+            programs: BTreeMap::new(),
             finished: Vec::new(),
             signals: Vec::new(),
             exit: false,
@@ -88,6 +93,9 @@ impl World {
         self.now = self.now + Duration::from_millis(1);
         self.gateway.handle(self.now, input);
         while let Some(action) = self.gateway.poll() {
+            if let Action::Spawn { conn, command } = &action {
+                self.programs.insert(*conn, command.program.clone());
+            }
             match action {
                 Action::Spawn { conn, .. } | Action::Connect { conn, .. } => {
                     self.spawned.push(conn);
