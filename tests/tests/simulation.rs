@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use mcpx_core::client::probe::Protocol;
 use mcpx_core::protocol::revision::Revision;
 use mcpx_tests::host::Host;
 use mcpx_tests::net::{Door, LineId, Net, Upstream};
@@ -28,6 +29,10 @@ const LONG: usize = 100_000;
 /// Longer than anything is kept for those who went away.
 const AGES: Duration = Duration::from_secs(48 * 3600);
 
+/// What servers may be taken to speak.
+const PROTOCOLS: [Protocol; 4] =
+    [Protocol::Auto, Protocol::Modern, Protocol::Legacy, Protocol::Exactly(Revision::R2025_03_26)];
+
 const DOORS: [Door; 4] = [Door::Http, Door::HttpUnix, Door::Lines, Door::LinesUnix];
 
 /// A host, and what it waits for.
@@ -38,6 +43,8 @@ struct Guest {
     waits: BTreeMap<String, Wait>,
     /// Requests that must not be answered any more.
     through: BTreeSet<String>,
+    /// What it hears of a resource by: a listen, or nothing more.
+    subscribed: Option<Option<String>>,
 }
 
 struct Wait {
@@ -51,7 +58,11 @@ struct Wait {
 
 struct Party {
     sim: Sim,
-    upstream: Upstream,
+    /// What stands before the names of each server's tools.
+    prefixes: Vec<String>,
+    /// Servers that do not end when hosts do, and processes that may stay.
+    elsewhere: usize,
+    lasting: usize,
     chance: Rng,
     guests: Vec<Guest>,
     came: usize,
@@ -61,9 +72,26 @@ struct Party {
 impl Party {
     fn new(seed: u64) -> Self {
         let mut chance = Rng::new(!seed);
-        let upstream = [Upstream::Demo, Upstream::Child, Upstream::Url][chance.index(3)];
-        let sim = Sim::new(seed, upstream);
-        Self { sim, upstream, chance, guests: Vec::new(), came: 0, seed }
+        let kinds = [Upstream::Demo, Upstream::Child, Upstream::Url];
+        let (sim, servers) = match chance.index(6) {
+            one @ 0..3 => (Sim::new(seed, kinds[one]), vec![kinds[one]]),
+            _ => {
+                let many = 1 + chance.index(4);
+                let servers: Vec<(Upstream, Protocol)> = (0..many)
+                    .map(|_| (kinds[1 + chance.index(2)], PROTOCOLS[chance.index(4)]))
+                    .collect();
+                let sim = Sim::among(seed, &servers);
+                (sim, servers.into_iter().map(|(upstream, _)| upstream).collect())
+            }
+        };
+        let prefixes = match servers.len() {
+            1 => vec![String::new()],
+            many => (0..many).map(|n| format!("s{n}__")).collect(),
+        };
+        let count = |kind| servers.iter().filter(|upstream| **upstream == kind).count();
+        // One that all hosts of its era share may stay.
+        let (elsewhere, lasting) = (count(Upstream::Url), count(Upstream::Child));
+        Self { sim, prefixes, elsewhere, lasting, chance, guests: Vec::new(), came: 0, seed }
     }
 
     fn welcome(&mut self) {
@@ -73,7 +101,8 @@ impl Party {
         let host = Host::connect(&mut self.sim, door, revision, capabilities);
         self.came += 1;
         let (waits, through) = (BTreeMap::new(), BTreeSet::new());
-        self.guests.push(Guest { name: self.came, host, asked: 0, waits, through });
+        let subscribed = None;
+        self.guests.push(Guest { name: self.came, host, asked: 0, waits, through, subscribed });
     }
 
     /// Somebody does something.
@@ -84,7 +113,8 @@ impl Party {
         }
         let who = self.chance.index(self.guests.len());
         match self.chance.below(100) {
-            0..=54 => self.ask(who),
+            0..=49 => self.ask(who),
+            50..=54 => self.subscribe(who),
             55..=69 => self.hear(),
             70..=79 => self.cancel(who),
             80..=91 => {
@@ -128,8 +158,31 @@ impl Party {
                 ("echo", json!({"message": message}), format!("Echo: {message}"))
             }
         };
+        let tool = format!("{}{tool}", self.prefixes[self.chance.index(self.prefixes.len())]);
         let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": id}});
         guest.request(&mut self.sim, id, params, text);
+    }
+
+    /// Somebody wants to hear of a resource.
+    fn subscribe(&mut self, who: usize) {
+        let guest = &mut self.guests[who];
+        if guest.subscribed.is_some() {
+            return;
+        }
+        let id = guest.id();
+        let uri = "demo://counter";
+        if guest.host.is_modern() {
+            let wanted = json!({"toolsListChanged": true, "resourceSubscriptions": [uri]});
+            let params = json!({"notifications": wanted});
+            guest.host.request_as(&mut self.sim, json!(id), "subscriptions/listen", params);
+            guest.subscribed = Some(Some(id));
+        } else {
+            let method = "resources/subscribe";
+            let own = guest.host.request_as(&mut self.sim, json!(id), method, json!({"uri": uri}));
+            guest.subscribed = Some(None);
+            let wait = Wait { own, params: json!({}), text: String::new(), progress: 0 };
+            guest.waits.insert(id, wait);
+        }
     }
 
     fn cancel(&mut self, who: usize) {
@@ -200,16 +253,13 @@ impl Party {
             guest.host.vanish(&mut self.sim);
         }
         self.sim.world.pass(AGES);
-        let servers = usize::from(self.sim.server.is_some());
-        let mut kept = self.sim.world.running() - servers - 1;
-        if self.upstream == Upstream::Child && kept > 0 {
-            // One that all hosts of its era share may stay.
-            kept -= 1;
-        }
-        assert_eq!(kept, 0, "processes are left");
+        let kept = self.sim.world.running() - self.elsewhere - 1;
+        assert!(kept <= self.lasting, "{kept} processes are left");
+        assert_eq!(self.sim.world.remembered(self.sim.gateway), BTreeSet::new());
         self.sim.stop();
         assert_eq!(self.sim.over(), 0);
-        self.sim.until("all processes end", |sim| sim.world.running() == servers);
+        let elsewhere = self.elsewhere;
+        self.sim.until("all processes end", |sim| sim.world.running() == elsewhere);
         self.sim.world.digest()
     }
 }
@@ -232,20 +282,31 @@ impl Guest {
                 self.told(sim, &message);
                 continue;
             }
+            lawful(self.host.revision, &message);
             let Some(id) = message["id"].as_str() else {
                 assert!(fails, "{}: {message}", self.name);
                 continue;
             };
+            if self.subscribed.as_ref().is_some_and(|it| it.as_deref() == Some(id)) {
+                assert!(fails && message.get("error").is_some(), "{}: {message}", self.name);
+                self.subscribed = None;
+                continue;
+            }
             let Some(wait) = self.waits.remove(id) else {
                 // What was cancelled may have been answered already: once.
                 assert!(self.through.remove(id), "{} has not asked: {message}", self.name);
                 continue;
             };
             let result = &message["result"];
-            if message.get("error").is_some() {
+            if wait.text.is_empty() {
+                // It was no call.
+                assert!(fails || *result == json!({}), "{}: {message}", self.name);
+            } else if message.get("error").is_some() {
                 assert!(fails, "{}: {message}", self.name);
             } else if result["resultType"] == "input_required" {
                 self.go_on(sim, wait, result);
+            } else if result["isError"] == true {
+                assert!(fails, "{}: {message}", self.name);
             } else {
                 assert_eq!(result["content"][0]["text"], wait.text, "{}", self.name);
             }
@@ -266,6 +327,7 @@ impl Guest {
     /// A question, or news.
     fn told(&mut self, sim: &mut Sim, message: &Value) {
         let method = message["method"].as_str().unwrap();
+        lawful(self.host.revision, message);
         if method != "sampling/createMessage" {
             return self.notice(method, message);
         }
@@ -275,6 +337,11 @@ impl Guest {
     }
 
     fn notice(&mut self, method: &str, message: &Value) {
+        if method == "notifications/resources/updated" {
+            let listen = self.subscribed.clone().unwrap_or_else(|| panic!("{message}"));
+            let id = message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_str();
+            return assert_eq!(id.map(str::to_owned), listen, "{}", self.name);
+        }
         if method != "notifications/progress" {
             return assert!(method.starts_with("notifications/"), "{}: {message}", self.name);
         }
@@ -300,6 +367,43 @@ impl Guest {
             there
         });
     }
+}
+
+/// Nothing is said to a host that its revision does not know.
+fn lawful(revision: Revision, message: &Value) {
+    let modern = revision == Revision::R2026_07_28;
+    let known: &[&str] = match (modern, message.get("id").is_some()) {
+        (_, true) if message.get("method").is_none() => {
+            let result = &message["result"];
+            let typed = result.get("resultType").is_some();
+            let lasts = result.get("ttlMs").is_some();
+            let good = if modern { result.is_null() || typed } else { !typed && !lasts };
+            return assert!(good, "{revision}: {message}");
+        }
+        (true, true) => &[],
+        (false, true) => &["ping", "sampling/createMessage", "roots/list", "elicitation/create"],
+        (true, false) => &[
+            "notifications/progress",
+            "notifications/message",
+            "notifications/subscriptions/acknowledged",
+            "notifications/tools/list_changed",
+            "notifications/resources/updated",
+        ],
+        (false, false) => &[
+            "notifications/progress",
+            "notifications/message",
+            "notifications/cancelled",
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/list_changed",
+            "notifications/resources/updated",
+        ],
+    };
+    let method = message["method"].as_str().unwrap_or_default();
+    assert!(known.contains(&method), "{revision}: {message}");
+    let told = !matches!(method, "notifications/progress" | "notifications/message");
+    let tag = message["params"]["_meta"].get("io.modelcontextprotocol/subscriptionId");
+    assert_eq!(tag.is_some(), modern && told, "{revision}: {message}");
 }
 
 /// What a host's model says to a question.

@@ -58,6 +58,8 @@ pub(super) struct Hub {
     pub(super) catalogue_changed: bool,
     /// Which lists of any server have changed since it was looked at.
     pub(super) changed: [bool; 4],
+    /// Which of them a server has said to have changed.
+    pub(super) announced: [bool; 4],
     pub(super) digest_key: [u8; 16],
     sealer: Sealer,
     entropy: Entropy,
@@ -84,6 +86,7 @@ impl Hub {
             attentive: false,
             catalogue_changed: false,
             changed: [false; 4],
+            announced: [false; 4],
             wires: Wires::default(),
             output: Output::default(),
             asks: BTreeMap::new(),
@@ -111,6 +114,16 @@ impl Hub {
     /// What a token of ours holds.
     pub(super) fn unseal(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
         self.sealer.open(purpose, token)
+    }
+
+    /// The kinds of things that are remembered of hosts.
+    pub(super) fn remembered(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("questions", self.asks.is_empty()),
+            ("subscriptions", self.listens.is_empty()),
+            ("questions that are to be told", self.untold.is_empty()),
+        ];
+        all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -193,6 +206,25 @@ impl Server {
         }
     }
 
+    /// The kinds of things that are remembered of hosts.
+    pub(super) fn remembered(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("connections for sessions", self.links.values().all(|link| link.peer.is_none())),
+            ("questions of a server", self.links.values().all(|link| link.asked.is_empty())),
+            ("requests for a modern server", self.modern.exchanges().next().is_none()),
+            ("requests without a session", self.shared.exchanges().next().is_none()),
+            ("leased connections", self.leases.is_empty()),
+            ("sessions", self.sessions.is_empty()),
+            ("sessions that can begin again", self.lives.is_empty()),
+            ("parked calls", self.parking.calls.is_empty() && self.exchanges.is_empty()),
+            ("subscriptions at a legacy server", self.watches.is_empty()),
+            ("sessions before a modern server", self.bridged.is_empty()),
+            ("calls in rounds", self.rounds.is_empty()),
+            ("requests", self.routes.is_empty()),
+        ];
+        all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
+    }
+
     /// When something of it is due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let due = [
@@ -213,7 +245,9 @@ impl Server {
     }
 
     fn lease_deadline(&self) -> Option<Instant> {
-        let leases = self.leases.iter().filter_map(|id| self.links.get(id)?.lease.as_ref());
+        let links = self.leases.iter().filter_map(|id| self.links.get(id));
+        let leases =
+            links.filter(|link| !link.upstream.has_ended()).filter_map(|it| it.lease.as_ref());
         leases.filter_map(|lease| lease.due(self.config.limits.shared_idle)).min()
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
@@ -80,6 +80,16 @@ impl Gateway {
     /// the host that started us.
     pub fn is_deserted(&self) -> bool {
         self.hub.deserted
+    }
+
+    /// The kinds of things that are remembered of hosts: sessions, requests, questions,
+    /// subscriptions. None of them when all hosts have gone.
+    pub fn remembered(&self) -> BTreeSet<&'static str> {
+        let mut kinds = BTreeSet::new();
+        kinds.extend(self.hub.remembered());
+        kinds.extend(self.many.remembered());
+        kinds.extend(self.servers.values().flat_map(|server| server.remembered()));
+        kinds
     }
 
     /// A request that the embedder's own HTTP stack has read: the message door, as

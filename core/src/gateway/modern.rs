@@ -228,17 +228,12 @@ impl At<'_> {
         let again = matches!(self.server.modern.verdict, Verdict::Asked { again: true, .. });
         let name = &self.server.config.name;
         match probe::judge(message) {
-            probe::Verdict::Modern => {
-                self.started(id);
-                self.server.modern.discovered = message.result().map(Into::into);
-                self.server.modern.verdict = Verdict::Modern(id);
-                self.server.modern.eager = false;
-                for request in core::mem::take(&mut self.server.modern.waiting) {
-                    self.on_host_request(request);
-                }
-                self.on_met(id);
-            }
+            probe::Verdict::Modern => self.judge_modern(id, message.result().unwrap_or("{}")),
             probe::Verdict::Again if !again => self.ask(id, true),
+            probe::Verdict::Legacy if self.is_said_to_be_modern() => {
+                self.hub.warn(alloc::format!("{name}: it does not say what it can do"));
+                self.judge_modern(id, "{}");
+            }
             probe::Verdict::Legacy => {
                 self.judge_legacy(id, self.server.config.limits.legacy_verdict)
             }
@@ -258,7 +253,8 @@ impl At<'_> {
     /// The probe was not answered.
     pub(super) fn on_probe_failure(&mut self, id: UpstreamId, failure: &Failure) {
         let pipe = !self.server.config.place.is_url();
-        match probe::judge_failure(failure, pipe) {
+        let judged = probe::judge_failure(failure, pipe).filter(|_| !self.is_said_to_be_modern());
+        match judged {
             Some(_) if pipe => self.judge_legacy(id, self.server.config.limits.legacy_guess),
             Some(_) => self.judge_legacy(id, self.server.config.limits.legacy_verdict),
             None => {
@@ -274,12 +270,28 @@ impl At<'_> {
         if until > self.hub.now {
             return;
         }
-        if !self.server.config.place.is_url() {
+        if !self.server.config.place.is_url() && !self.is_said_to_be_modern() {
             self.judge_legacy(id, self.server.config.limits.legacy_guess);
         } else {
             let why = alloc::format!("{}: it does not answer", self.server.config.name);
             self.give_up_modern(id, &why);
         }
+    }
+
+    /// Whether the configuration says that it is.
+    fn is_said_to_be_modern(&self) -> bool {
+        self.server.config.protocol.era() == Some(Era::Modern)
+    }
+
+    fn judge_modern(&mut self, id: UpstreamId, discovered: &str) {
+        self.started(id);
+        self.server.modern.discovered = Some(discovered.into());
+        self.server.modern.verdict = Verdict::Modern(id);
+        self.server.modern.eager = false;
+        for request in core::mem::take(&mut self.server.modern.waiting) {
+            self.on_host_request(request);
+        }
+        self.on_met(id);
     }
 
     fn judge_legacy(&mut self, id: UpstreamId, believed: Duration) {

@@ -60,6 +60,10 @@ impl Lives {
         *self = Self::default();
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.revivals.is_empty()
+    }
+
     /// A host is gone.
     pub(super) fn bury(&mut self, peer: PeerId) {
         self.known.remove(&peer);

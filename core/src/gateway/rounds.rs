@@ -40,7 +40,7 @@ pub(super) struct Round {
     shown: f64,
     /// URLs, raw, that the host has led its user to, and under what ids.
     visited: BTreeMap<String, String>,
-    /// When the call is tried again.
+    /// When the call is tried again, or given up if the host still has to answer.
     again: Option<Instant>,
 }
 
@@ -95,9 +95,8 @@ impl At<'_> {
             }
         }
         let Some(round) = self.server.rounds.get_mut(&exchange) else { return };
-        if round.open.is_empty() {
-            round.again = Some(self.hub.now + pause);
-        }
+        let pause = if round.open.is_empty() { pause } else { self.server.config.limits.call_idle };
+        round.again = Some(self.hub.now + pause);
     }
 
     fn ask_one(
@@ -240,7 +239,12 @@ impl At<'_> {
             .map(|(exchange, _)| *exchange)
             .collect();
         for exchange in due {
-            self.go_on(exchange);
+            let asked = self.server.rounds.get(&exchange).is_some_and(|it| !it.open.is_empty());
+            if asked {
+                self.abort(exchange, "the host did not answer in time");
+            } else {
+                self.go_on(exchange);
+            }
         }
     }
 }

@@ -47,6 +47,9 @@ impl At<'_> {
     fn on_answer(&mut self, id: UpstreamId, request: RequestId, message: &Message<'_>) {
         let Some(call) = self.take_call(id, request) else { return };
         let modern = self.is_modern(id);
+        if modern && message.result().is_some() {
+            self.works(id);
+        }
         match (call.kind, message.result()) {
             (CallKind::Probe, _) => self.on_probe_answer(id, message),
             (CallKind::Open, _) => self.on_shared_opened(id, message),

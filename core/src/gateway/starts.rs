@@ -62,6 +62,13 @@ impl At<'_> {
         self.server.starts = Starts::default();
     }
 
+    /// The same of one that needs no handshake: it has answered.
+    pub(super) fn works(&mut self, id: UpstreamId) {
+        if self.server.links.get(&id).is_some_and(|link| !link.works) {
+            self.started(id);
+        }
+    }
+
     /// A connection to the server is over; if it never worked, that counts.
     pub(super) fn count_start(&mut self, id: UpstreamId, failure: &Failure) {
         let worked = self.server.links.get(&id).is_none_or(|link| link.works);

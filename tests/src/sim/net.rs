@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mcpx::demo::Demo;
 use mcpx_core::client::Place;
+use mcpx_core::client::probe::Protocol;
 use mcpx_core::driver::{Command, ExitStatus, Input, ListenerId};
 use mcpx_core::gateway::{self, Gateway};
 use mcpx_core::protocol::origin::OriginRules;
@@ -114,6 +115,39 @@ impl Sim {
         let one = gateway::Server::new("server", place(upstream));
         let config = gateway::Config::new(one, endpoint(doors()));
         Self::around(world, Box::new(Gateway::new(config, seed)), server)
+    }
+
+    /// The world of a seed, with a gateway before several servers, `s0`, `s1` and so on,
+    /// each of them the demo server where it says, and taken to speak what it says.
+    pub fn among(seed: u64, servers: &[(Upstream, Protocol)]) -> Self {
+        let mut rng = Rng::new(seed);
+        let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
+        let mut world = World::new(rng.number(), weather);
+        world.install(
+            "demo",
+            Box::new(|_, seed| Box::new(Demo::new(endpoint(vec![server::Listener::Stdio]), seed))),
+        );
+        let mut configured = Vec::new();
+        for (n, (upstream, protocol)) in servers.iter().enumerate() {
+            let place = match upstream {
+                Upstream::Url => {
+                    let seed = world.rng().seed();
+                    let at = format!("localhost:{}", 9000 + n);
+                    let bind = format!("127.0.0.1:{}", 9000 + n);
+                    let node = world.add(Box::new(Demo::new(endpoint(vec![http(&bind)]), seed)));
+                    world.listen(&at, node, ListenerId(0));
+                    let url = format!("http://{at}/mcp");
+                    let url = Url::parse(&url).unwrap_or_else(|error| panic!("{url}: {error}"));
+                    Place::Url { url, fields: Vec::new() }
+                }
+                other => place(*other),
+            };
+            let one = gateway::Server::new(&format!("s{n}"), place);
+            configured.push(gateway::Server { protocol: *protocol, ..one });
+        }
+        let config = gateway::Config::of(configured, endpoint(doors()));
+        let gateway = Gateway::new(config, world.rng().seed());
+        Self::around(world, Box::new(gateway), None)
     }
 
     /// The world of a seed, with a gateway before a server of the test's: the program

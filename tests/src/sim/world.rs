@@ -135,6 +135,11 @@ impl World {
         self.nodes[node.0].over
     }
 
+    /// What a machine remembers of those whom it served.
+    pub fn remembered(&self, node: NodeId) -> BTreeSet<&'static str> {
+        self.nodes[node.0].machine.remembered()
+    }
+
     /// How a machine's process ends.
     pub fn status(&self, node: NodeId) -> mcpx_core::driver::ExitStatus {
         self.nodes[node.0].machine.status()

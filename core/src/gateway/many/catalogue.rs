@@ -114,6 +114,9 @@ pub(super) struct Listed {
     loading: Option<Loading>,
     /// It has changed again while it is being read.
     stale: bool,
+    /// The server has said that it has changed: hosts are told so even if nothing else
+    /// can be seen of that.
+    announced: bool,
 }
 
 /// A list that is being read.
@@ -398,6 +401,10 @@ impl At<'_> {
     fn keep(&mut self, list: List, items: Vec<Item>) {
         let listed = &mut self.server.catalogue.lists[list as usize];
         listed.read = self.hub.now;
+        if core::mem::take(&mut listed.announced) {
+            self.hub.announced[list as usize] = true;
+            self.hub.catalogue_changed = true;
+        }
         if listed.items != items {
             listed.items = items;
             self.hub.changed[list as usize] = true;
@@ -424,6 +431,7 @@ impl At<'_> {
         let Some(first) = List::changed_by(notice) else { return };
         for list in List::ALL.into_iter().filter(|list| list.notice() == first.notice()) {
             if self.server.catalogue.can(&[list.capability()]) {
+                self.server.catalogue.lists[list as usize].announced = true;
                 self.read_list(id, list);
             }
         }

@@ -88,6 +88,15 @@ impl Many {
         self.waiting.retain(|request| request.exchange != exchange);
     }
 
+    /// The kinds of things that are remembered of hosts.
+    pub(in crate::gateway) fn remembered(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("sessions before many servers", self.guests.is_empty()),
+            ("requests for the catalogue", self.waiting.is_empty()),
+        ];
+        all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
+    }
+
     /// The end has begun.
     pub(in crate::gateway) fn forget(&mut self) {
         self.waiting.clear();

@@ -44,7 +44,7 @@ struct Listen {
 }
 
 impl Listens {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::gateway) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

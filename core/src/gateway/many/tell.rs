@@ -16,11 +16,12 @@ impl Gateway {
     /// Something of what servers offer is known that was not before.
     pub(in crate::gateway) fn on_catalogue_changed(&mut self) {
         for list in List::ALL {
-            if !core::mem::take(&mut self.hub.changed[list as usize]) {
-                continue;
+            let changed = core::mem::take(&mut self.hub.changed[list as usize]);
+            let announced = core::mem::take(&mut self.hub.announced[list as usize]);
+            if changed {
+                self.many.merged.outdate(list);
             }
-            self.many.merged.outdate(list);
-            if core::mem::take(&mut self.many.served[list as usize]) {
+            if (changed || announced) && core::mem::take(&mut self.many.served[list as usize]) {
                 self.many.news[list as usize] = true;
                 self.many.tell_at.get_or_insert(self.hub.now + TOGETHER);
             }
