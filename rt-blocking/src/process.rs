@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mcpx_core::driver::{Command, ConnId, ExitStatus, Signal};
 
 use crate::system;
-use crate::workers::{BUFFER, Part, Report, Reports, STACK, reader, start};
+use crate::workers::{Part, Report, Reports, STACK, STDERR, reader, start};
 
 /// How long we wait for a dead child's pipes to end. A process that it has left
 /// behind may hold them open.
@@ -61,7 +61,7 @@ impl Process {
         };
         let grant = reader(conn, Part::Stderr, errors, reports.clone())?;
         // The channel is new and has room.
-        let _ = grant.try_send(vec![0; BUFFER]);
+        let _ = grant.try_send(vec![0; STDERR]);
         process.stderr = Some(grant);
         let reports = reports.clone();
         start("wait", STACK, move || {

@@ -18,6 +18,8 @@ use crate::socket::Socket;
 pub(crate) const BUFFER: usize = 64 * 1024;
 /// The room that a pipe keeps while little comes and goes.
 pub(crate) const SMALL: usize = 2 * 1024;
+/// Bytes of a process's standard error that are read at once: mostly lines.
+pub(crate) const STDERR: usize = 4 * 1024;
 /// The stack of a worker: it calls the system and little else.
 pub(crate) const STACK: usize = 128 * 1024;
 
