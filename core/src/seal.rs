@@ -15,7 +15,8 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
 use crate::entropy::Entropy;
 
-const NONCE: usize = 24;
+/// The bytes of a nonce.
+pub const NONCE: usize = 24;
 
 /// Seals, and opens what it, or another with the same key, has sealed.
 pub struct Sealer(XChaCha20Poly1305);
@@ -30,7 +31,11 @@ impl Sealer {
     /// two are alike. `None` if the content is longer than the cipher takes
     /// (256 GiB).
     pub fn seal(&self, entropy: &mut Entropy, purpose: &str, content: &[u8]) -> Option<String> {
-        let nonce: [u8; NONCE] = entropy.bytes();
+        self.seal_with(entropy.bytes(), purpose, content)
+    }
+
+    /// The same, with a nonce of the caller's, who has none for two contents.
+    pub fn seal_with(&self, nonce: [u8; NONCE], purpose: &str, content: &[u8]) -> Option<String> {
         let payload = Payload { msg: content, aad: purpose.as_bytes() };
         let sealed = self.0.encrypt(&XNonce::from(nonce), payload).ok()?;
         let mut bytes = Vec::with_capacity(NONCE + sealed.len());

@@ -4,8 +4,12 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hash::Hasher as _;
+
+use siphasher::sip::SipHasher;
 
 use super::config::Server as Config;
+use super::drive::Driven;
 use super::many::{Attention, Catalogue, List, Listens};
 use super::modern::Modern;
 use super::park::{Lease, ParkId, Parking};
@@ -22,7 +26,7 @@ use crate::entropy::Entropy;
 use crate::event;
 use crate::output::Output;
 use crate::protocol::revision::Revision;
-use crate::seal::Sealer;
+use crate::seal::{NONCE, Sealer};
 use crate::server::{self, AskId, Endpoint, ExchangeId, PeerId, Request};
 use crate::time::{Instant, Timers};
 
@@ -109,6 +113,19 @@ impl Hub {
     /// A token that holds `content`, for this purpose.
     pub(super) fn seal(&mut self, purpose: &str, content: &[u8]) -> Option<String> {
         self.sealer.seal(&mut self.entropy, purpose, content)
+    }
+
+    /// The same, alike each time for the same content.
+    pub(super) fn seal_alike(&self, purpose: &str, content: &[u8]) -> Option<String> {
+        let mut nonce = [0; NONCE];
+        for (n, part) in nonce.chunks_exact_mut(8).enumerate() {
+            let mut hasher = SipHasher::new_with_key(&self.digest_key);
+            hasher.write_usize(n);
+            hasher.write(purpose.as_bytes());
+            hasher.write(content);
+            part.copy_from_slice(&hasher.finish().to_be_bytes());
+        }
+        self.sealer.seal_with(nonce, purpose, content)
     }
 
     /// What a token of ours holds.
@@ -272,6 +289,7 @@ impl At<'_> {
             lease: None,
             level: None,
             works: false,
+            tasks: false,
             calls: BTreeMap::new(),
             asked: BTreeMap::new(),
         };
@@ -325,6 +343,8 @@ pub(super) struct Link {
     pub(super) level: Option<String>,
     /// Whether a handshake has succeeded on it.
     pub(super) works: bool,
+    /// Whether the server makes tasks of calls there, in the legacy way.
+    pub(super) tasks: bool,
     pub(super) calls: BTreeMap<RequestId, Call>,
     /// Questions of the server that are with the host, by their raw ids.
     pub(super) asked: BTreeMap<String, AskId>,
@@ -352,6 +372,8 @@ pub(super) struct Call {
     pub(super) projection: Option<Projection>,
     /// What the answer to a modern host's request depends on, before a legacy server.
     pub(super) up: Option<Box<Up>>,
+    /// What it needs if it must be made as a task.
+    pub(super) driven: Option<Box<Driven>>,
     /// The request, if it may have to be sent again.
     pub(super) spare: Option<Box<Request<'static>>>,
     /// When it was sent.
@@ -400,6 +422,10 @@ pub(super) enum CallKind {
     List { list: List },
     /// Our own `subscriptions/listen`, for the catalogue.
     Attend,
+    /// Our own `tasks/result`, for a call that was made as a task.
+    TaskResult { call: RequestId },
+    /// Our own `tasks/get`, for a legacy host's call.
+    Poll { exchange: ExchangeId },
 }
 
 impl Call {
@@ -410,6 +436,7 @@ impl Call {
             token: None,
             projection: None,
             up: None,
+            driven: None,
             spare: None,
             sent: now,
             since: now,
@@ -438,7 +465,9 @@ impl CallKind {
             | Self::Restore
             | Self::Relearn
             | Self::List { .. }
-            | Self::Attend => None,
+            | Self::Attend
+            | Self::TaskResult { .. }
+            | Self::Poll { .. } => None,
         }
     }
 }

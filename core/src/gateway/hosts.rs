@@ -8,6 +8,7 @@ use core::fmt;
 use super::at::{At, Call, CallKind};
 use super::project::Projection;
 use super::rewrite;
+use super::tasks::is_about_task;
 use crate::client::UpstreamId;
 use crate::client::probe::Protocol;
 use crate::jsonrpc::{Kind, Message, code, get};
@@ -43,6 +44,10 @@ impl At<'_> {
         let Some(peer) = request.peer else { return self.on_shared_request(request) };
         let Some(request) = self.await_revival(request) else { return };
         let exchange = request.exchange;
+        if request.message.method() == "tasks/list" && self.server.config.place.is_url() {
+            // They would be those of all our hosts.
+            return self.refuse(exchange, &Fault::method_not_found("tasks/list"));
+        }
         let (id, kind) = if begins {
             if let Err(fault) = self.may_initialize() {
                 return self.refuse(exchange, &fault);
@@ -86,9 +91,13 @@ impl At<'_> {
         };
         let params = rewritten.as_deref().or(params);
         let method = request.message.method();
+        let knows = request.revision == Revision::NEWEST_LEGACY && !self.hub.merged;
+        let driven = if knows { None } else { self.may_drive(id, method, params) };
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         let projection = Projection::of(link.upstream.revision(), request.revision, method);
         let sent = link.upstream.request(&mut self.hub.wires, method, params, &[]);
-        link.calls.insert(sent, Call { token, projection, spare, ..Call::ours(kind, now) });
+        let call = Call { token, projection, spare, driven, ..Call::ours(kind, now) };
+        link.calls.insert(sent, call);
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -115,7 +124,14 @@ impl At<'_> {
         }
         let message = &request.message;
         let digest = self.hub.digest(message.method(), message.params());
-        let opened = match self.open_state(&request) {
+        let opened = match (message.method(), message.params()) {
+            (method, Some(params)) if is_about_task(method) => {
+                self.task_for_server(request.exchange, params).map(Some)
+            }
+            (method::LISTEN, Some(params)) => Ok(self.listen_for_server(request.exchange, params)),
+            _ => self.open_state(&request),
+        };
+        let opened = match opened {
             Ok(opened) => opened,
             Err(fault) => return self.refuse(request.exchange, &fault),
         };
@@ -234,7 +250,7 @@ impl At<'_> {
         // A handshake cannot be cancelled (CAN-04): its session just ends.
         let call = link.take(request);
         if !matches!(call, Some(Call { kind: CallKind::Initialize { .. }, .. })) {
-            link.upstream.cancel(&mut self.hub.wires, request, reason);
+            self.cancel_taken(id, request, call.as_ref(), reason);
         }
         self.touch(id);
     }

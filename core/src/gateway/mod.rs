@@ -22,6 +22,7 @@
 //! | `revive` | sessions that the server has forgotten, or died with |
 //! | `starts` | when the server's process is started |
 //! | `state` | what modern servers have hosts keep for them |
+//! | `tasks` | the ids of their tasks |
 //! | `project` | from a newer legacy revision to an older one |
 //! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
@@ -32,12 +33,16 @@
 //! | `session` | legacy hosts before a modern server |
 //! | `rounds` | what such a server asks them |
 //! | `hear` | what it tells them |
+//! | `drive` | tools of legacy servers that are called as tasks |
+//! | `errand` | tasks of modern servers for legacy hosts |
 //! | `translate` | from one era to the other |
 //! | `shutdown` | the end, in good order |
 
 mod at;
 mod config;
 mod dispatch;
+mod drive;
+mod errand;
 mod hear;
 mod hosts;
 mod machine;
@@ -60,6 +65,7 @@ mod shared;
 mod shutdown;
 mod starts;
 mod state;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod translate;

@@ -205,6 +205,7 @@ impl At<'_> {
             lease.call
         });
         self.started(id);
+        self.note_tasks(id, message.result().unwrap_or("{}"));
         if let Some(park) = call {
             self.start_call(park);
         }
@@ -225,16 +226,31 @@ impl At<'_> {
         let Some(call) = self.server.parking.calls.get(&park) else { return };
         let (id, wanted) = (call.link, call.level.clone());
         self.set_level(id, wanted.as_deref());
+        let driven = self.server.parking.calls.get(&park).and_then(|call| {
+            let token = call.token.as_deref();
+            let params = meta::with(Some(&call.params), &[(meta::PROGRESS_TOKEN, token)]);
+            self.may_drive(id, &call.method, Some(&params))
+        });
         let Some(call) = self.server.parking.calls.get_mut(&park) else { return };
         let Some(link) = self.server.links.get_mut(&id) else { return };
         let ours = call.token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let params = meta::with(Some(&call.params), &[(meta::PROGRESS_TOKEN, ours.as_deref())]);
         let sent = link.upstream.request(&mut self.hub.wires, &call.method, Some(&params), &[]);
         (call.request, call.until) = (Some(sent), None);
-        let state =
-            Call { token: call.token.clone(), ..Call::ours(CallKind::Parked { park }, now) };
+        let state = Call {
+            token: call.token.clone(),
+            driven,
+            ..Call::ours(CallKind::Parked { park }, now)
+        };
         link.calls.insert(sent, state);
         self.touch(id);
+    }
+
+    /// A call has been sent again, under another number.
+    pub(super) fn moved_call(&mut self, park: ParkId, sent: RequestId) {
+        if let Some(call) = self.server.parking.calls.get_mut(&park) {
+            call.request = Some(sent);
+        }
     }
 
     /// The call that a connection is for.
@@ -500,8 +516,8 @@ impl At<'_> {
             return;
         }
         if let Some(request) = call.request {
-            link.take(request);
-            link.upstream.cancel(&mut self.hub.wires, request, reason);
+            let taken = link.take(request);
+            self.cancel_taken(call.link, request, taken.as_ref(), reason);
         }
         self.stop_link(call.link);
     }

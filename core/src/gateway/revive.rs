@@ -258,6 +258,7 @@ impl At<'_> {
             return self.on_revival_failure(peer, "it refuses to begin our session again", false);
         };
         self.started(id);
+        self.note_tasks(id, message.result().unwrap_or("{}"));
         let life = self.server.lives.known.get_mut(&peer);
         let (Some(life), Some(link)) = (life, self.server.links.get_mut(&id)) else { return };
         let (wires, now) = (&mut self.hub.wires, self.hub.now);

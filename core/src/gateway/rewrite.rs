@@ -4,7 +4,7 @@
 use alloc::string::String;
 
 use super::project::project;
-use crate::jsonrpc::{get, string, with_member};
+use crate::jsonrpc::{get, members, string, with_member};
 use crate::protocol::meta;
 use crate::protocol::revision::Revision;
 use crate::protocol::shape::Shape;
@@ -33,16 +33,48 @@ pub(super) fn modern_request(params: Option<&str>, token: Option<&str>) -> Strin
     meta::with(params, &edits)
 }
 
+/// What is looked for in a modern result, found in one walk: results are long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Seen<'a> {
+    meta: Option<&'a str>,
+    /// The `resultType`, raw.
+    pub(super) kind: Option<&'a str>,
+    /// The `taskId`, raw.
+    pub(super) task: Option<&'a str>,
+}
+
+/// Looks at a modern result.
+pub(super) fn seen(result: &str) -> Seen<'_> {
+    let mut seen = Seen::default();
+    for (key, value) in members(result) {
+        if key == *"_meta" {
+            seen.meta = Some(value).filter(|meta| meta.starts_with('{'));
+        } else if key == *"resultType" {
+            seen.kind = Some(value);
+        } else if key == *"taskId" {
+            seen.task = Some(value);
+        }
+    }
+    seen
+}
+
 /// A modern result for the host: our identity, the server's beside it. An absent
 /// `resultType` is said to be what it means (MET-06).
 pub(super) fn modern_result(result: &str) -> String {
-    let theirs = meta::of(result).and_then(|m| get(m, meta::SERVER_INFO));
-    let edits = [(meta::VIA_SERVER, theirs), (meta::SERVER_INFO, Some(meta::IDENTITY))];
-    let result = meta::with(Some(result), &edits);
-    if get(&result, "resultType").is_some() {
-        return result;
+    let Seen { meta, kind, .. } = seen(result);
+    let mut inner = String::from(meta.unwrap_or("{}"));
+    if let Some(theirs) = meta.and_then(|meta| get(meta, meta::SERVER_INFO)) {
+        inner = with(&inner, meta::VIA_SERVER, theirs);
     }
-    with(&result, "resultType", r#""complete""#)
+    inner = with(&inner, meta::SERVER_INFO, meta::IDENTITY);
+    let mut out = String::with_capacity(result.len() + inner.len() + 64);
+    with_member(result, "_meta", Some(&inner), &mut out);
+    if kind.is_none() && out.ends_with('}') {
+        // It has members: that one at least.
+        out.pop();
+        out.push_str(r#","resultType":"complete"}"#);
+    }
+    out
 }
 
 /// `initialize` for the server. Nothing of ours in its `_meta`: some servers take

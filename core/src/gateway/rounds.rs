@@ -11,7 +11,8 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use super::at::{Asker, At};
+use super::at::{Asker, At, CallKind};
+use super::errand::Errand;
 use super::modern::Verdict;
 use super::question::{Question, question};
 use super::rewrite::with;
@@ -29,23 +30,27 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// A call in the middle of which a modern server has asked.
 #[derive(Debug)]
 pub(super) struct Round {
-    request: Box<Request<'static>>,
+    pub(super) request: Box<Request<'static>>,
     /// The server's own state, raw.
     state: Option<String>,
     /// What is with the host, by the keys that the server gave: raw.
-    open: BTreeMap<String, Asked>,
-    answers: BTreeMap<String, String>,
+    pub(super) open: BTreeMap<String, Asked>,
+    pub(super) answers: BTreeMap<String, String>,
     count: u32,
     /// The progress that the host was told last.
     shown: f64,
     /// URLs, raw, that the host has led its user to, and under what ids.
     visited: BTreeMap<String, String>,
     /// When the call is tried again, or given up if the host still has to answer.
-    again: Option<Instant>,
+    pub(super) again: Option<Instant>,
+    /// The task that the server has made of it.
+    pub(super) errand: Option<Errand>,
+    /// When it began.
+    began: Instant,
 }
 
 #[derive(Debug)]
-struct Asked {
+pub(super) struct Asked {
     ask: AskId,
     method: String,
     /// The URL, if it is one to visit.
@@ -68,19 +73,8 @@ impl At<'_> {
         let exchange = request.exchange;
         let most = self.server.config.limits.rounds;
         let host = request.revision;
-        let fresh = || Round {
-            request,
-            state: None,
-            open: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            count: 0,
-            shown,
-            visited: BTreeMap::new(),
-            again: None,
-        };
-        let round = self.server.rounds.entry(exchange).or_insert_with(fresh);
+        let round = self.round(request, shown);
         round.count += 1;
-        round.shown = shown;
         round.state = get(result, "requestState").map(ToString::to_string);
         round.answers.clear();
         if round.count > most {
@@ -99,7 +93,26 @@ impl At<'_> {
         round.again = Some(self.hub.now + pause);
     }
 
-    fn ask_one(
+    /// The round of a request, which may have begun.
+    pub(super) fn round(&mut self, request: Box<Request<'static>>, shown: f64) -> &mut Round {
+        let now = self.hub.now;
+        let round = self.server.rounds.entry(request.exchange).or_insert_with(|| Round {
+            request,
+            state: None,
+            open: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            count: 0,
+            shown,
+            visited: BTreeMap::new(),
+            again: None,
+            errand: None,
+            began: now,
+        });
+        round.shown = shown;
+        round
+    }
+
+    pub(super) fn ask_one(
         &mut self,
         exchange: ExchangeId,
         host: Revision,
@@ -178,7 +191,7 @@ impl At<'_> {
     }
 
     /// Sends the call again, with what the host has answered.
-    fn go_on(&mut self, exchange: ExchangeId) {
+    pub(super) fn go_on(&mut self, exchange: ExchangeId) {
         let Verdict::Modern(id) = self.server.modern.verdict else {
             return self.abort(exchange, "its connection has ended");
         };
@@ -190,6 +203,9 @@ impl At<'_> {
             let _ = write!(answers, "{comma}{key}:{answer}");
         }
         answers.push('}');
+        if round.errand.is_some() {
+            return self.update_task(exchange, &answers);
+        }
         let mut params = round.request.message.params().unwrap_or("{}").to_string();
         if !round.answers.is_empty() {
             params = with(&params, "inputResponses", &answers);
@@ -202,7 +218,7 @@ impl At<'_> {
     }
 
     /// The call cannot go on (MRT-14).
-    fn abort(&mut self, exchange: ExchangeId, why: &str) {
+    pub(super) fn abort(&mut self, exchange: ExchangeId, why: &str) {
         let Some(round) = self.server.rounds.get(&exchange) else { return };
         let error = self.fault(why).object;
         let outcome = match round.request.message.method() {
@@ -216,6 +232,9 @@ impl At<'_> {
     /// elsewhere is done (2025-11-25 `client/elicitation`).
     pub(super) fn forget_round(&mut self, exchange: ExchangeId) {
         let Some(round) = self.server.rounds.remove(&exchange) else { return };
+        if let Some(errand) = &round.errand {
+            self.errand_request(&round.request, errand, "tasks/cancel", None, CallKind::Restore);
+        }
         for asked in round.open.into_values() {
             self.hub.asks.remove(&asked.ask);
             self.hub.endpoint.withdraw(asked.ask, None);
@@ -239,9 +258,16 @@ impl At<'_> {
             .map(|(exchange, _)| *exchange)
             .collect();
         for exchange in due {
-            let asked = self.server.rounds.get(&exchange).is_some_and(|it| !it.open.is_empty());
+            let total = self.server.config.limits.call_total;
+            let Some(round) = self.server.rounds.get_mut(&exchange) else { continue };
+            round.again = None;
+            let (asked, errand) = (!round.open.is_empty(), round.errand.is_some());
             if asked {
                 self.abort(exchange, "the host did not answer in time");
+            } else if round.began + total <= now {
+                self.abort(exchange, "it did not answer in time");
+            } else if errand {
+                self.poll_task(exchange);
             } else {
                 self.go_on(exchange);
             }

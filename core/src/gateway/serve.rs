@@ -82,10 +82,12 @@ impl At<'_> {
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let sent_params = translate::params_for_legacy(params, ours.as_deref());
         let method = request.message.method();
+        let driven = self.may_drive(id, method, Some(&sent_params));
+        let Some(link) = self.server.links.get_mut(&id) else { return };
         let up = Up { method: method.to_string(), level: level(params).map(ToString::to_string) };
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&sent_params), &[]);
         let kind = CallKind::Up { exchange: request.exchange };
-        let call = Call { token, up: Some(Box::new(up)), ..Call::ours(kind, now) };
+        let call = Call { token, driven, up: Some(Box::new(up)), ..Call::ours(kind, now) };
         link.calls.insert(sent, call);
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();

@@ -6,7 +6,7 @@ use super::at::{Asker, At, Call, CallKind};
 use super::modern::Verdict;
 use super::question::{Question, question};
 use super::relisten::LISTS;
-use super::{project, rewrite};
+use super::{drive, project, rewrite};
 use crate::client::{Event, Failure, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get};
 use crate::protocol::fault::Fault;
@@ -46,6 +46,12 @@ impl At<'_> {
 
     fn on_answer(&mut self, id: UpstreamId, request: RequestId, message: &Message<'_>) {
         let Some(call) = self.take_call(id, request) else { return };
+        if let Some(call) = self.drive(id, request, call, message) {
+            self.answered(id, request, call, message);
+        }
+    }
+
+    fn answered(&mut self, id: UpstreamId, request: RequestId, call: Call, message: &Message<'_>) {
         let modern = self.is_modern(id);
         if modern && message.result().is_some() {
             self.works(id);
@@ -57,6 +63,12 @@ impl At<'_> {
             (CallKind::Restore, _) => {}
             (CallKind::Relearn, _) => self.on_relearnt(message),
             (CallKind::List { list }, _) => self.on_page(id, request, list, message),
+            (CallKind::TaskResult { call }, _) => {
+                if let Some(state) = self.take_call(id, call) {
+                    self.answered(id, call, state, message);
+                }
+            }
+            (CallKind::Poll { exchange }, _) => self.on_polled(exchange, message),
             (CallKind::Attend, result) => self.on_unattended(id, request, result.is_none()),
             (CallKind::OpenLease, _) => self.on_lease_opened(id, message),
             (CallKind::Parked { park }, _) => self.on_call_answered(park, message),
@@ -89,9 +101,18 @@ impl At<'_> {
                 self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) if modern => {
-                let asks = get(result, "resultType") == Some(r#""input_required""#);
-                let asked = asks.then(|| self.asked_by(exchange, call.digest, result));
-                let result = rewrite::modern_result(asked.as_deref().unwrap_or(result));
+                let seen = rewrite::seen(result);
+                let changed = match (seen.kind, seen.task) {
+                    (Some(r#""input_required""#), None) => {
+                        Some(self.asked_by(exchange, call.digest, result))
+                    }
+                    // Of a call only what says so; of what is about tasks, all.
+                    (kind, Some(own)) if kind == Some(r#""task""#) || call.digest == 0 => {
+                        self.task_for_host(exchange, own, result)
+                    }
+                    _ => None,
+                };
+                let result = rewrite::modern_result(changed.as_deref().unwrap_or(result));
                 self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             (CallKind::Relay { exchange, .. }, Some(result)) => {
@@ -156,14 +177,8 @@ impl At<'_> {
         revision.is_some_and(|revision| revision.era() == Era::Modern)
     }
 
-    fn on_initialized(
-        &mut self,
-        id: UpstreamId,
-        exchange: ExchangeId,
-        host: Revision,
-        result: &str,
-    ) {
-        let revision = rewrite::agreed(result);
+    fn on_initialized(&mut self, id: UpstreamId, exchange: ExchangeId, host: Revision, said: &str) {
+        let revision = rewrite::agreed(said);
         let (Some(revision), Some(link)) = (revision, self.server.links.get_mut(&id)) else {
             let fault = self.unknown_version();
             self.hub.endpoint.respond(exchange, Outcome::Error(&fault.object));
@@ -172,9 +187,12 @@ impl At<'_> {
             return;
         };
         link.upstream.speak(revision);
+        self.note_tasks(id, said);
         self.started(id);
         self.opened(id);
-        let result = rewrite::initialized(result, revision, host);
+        let url = self.server.config.place.is_url();
+        let listless = if url { drive::without_list(said) } else { None };
+        let result = rewrite::initialized(listless.as_deref().unwrap_or(said), revision, host);
         self.hub.endpoint.respond(exchange, Outcome::Result(&result));
     }
 
@@ -203,6 +221,8 @@ impl At<'_> {
                 CallKind::Relearn => self.relearnt(false),
                 CallKind::List { list } => self.on_page_failed(id, request, list),
                 CallKind::Attend => self.on_unattended(id, request, false),
+                CallKind::TaskResult { call } => self.on_failure(id, call, failure),
+                CallKind::Poll { exchange } => self.abort(exchange, &failure.to_string()),
                 CallKind::OpenLease => self.on_lease_failure(id, failure),
                 CallKind::Parked { park } => self.on_call_failed(park, failure),
                 CallKind::Subscribe => self.on_subscribed(id, request, false),
@@ -489,6 +509,8 @@ impl At<'_> {
             }
             let Some(Call { kind: CallKind::Listen { exchange }, .. }) = call else { return };
             let exchange = *exchange;
+            let named = params.and_then(|params| self.told_for_host(exchange, params));
+            let params = named.as_deref().or(params);
             if method == method::ACKNOWLEDGED
                 && (self.is_relistened(exchange, params) || self.acknowledge_part(exchange, params))
             {

@@ -113,12 +113,14 @@ impl At<'_> {
     ) {
         let now = self.hub.now;
         let speaker = self.speaker(request.peer, request.revision);
+        let tasks = self.may_task(request.message.method());
         let Some(link) = self.server.links.get_mut(&id) else {
             return self.no_server(request.exchange);
         };
         let (method, params) = (request.message.method(), request.message.params());
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
+        let speaker = if tasks { speaker.with_tasks() } else { speaker };
         let params = speaker.params(answers.or(params), ours.as_deref());
         let fields = match method {
             method::TOOLS_CALL => self.server.modern.schemas.fields(Some(&params), &[]),
@@ -170,8 +172,10 @@ impl At<'_> {
             };
             return self.end_down(exchange, outcome);
         };
-        if get(result, "resultType") == Some(r#""input_required""#) {
-            return self.ask_host(request, result, call.shown);
+        match get(result, "resultType") {
+            Some(r#""input_required""#) => return self.ask_host(request, result, call.shown),
+            Some(r#""task""#) => return self.begin_errand(request, result, call.shown),
+            _ => {}
         }
         let learnt = (method == method::TOOLS_LIST).then(|| self.learn_tools(result)).flatten();
         let result = learnt.as_deref().unwrap_or(result);

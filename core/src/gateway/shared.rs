@@ -164,6 +164,7 @@ impl At<'_> {
         link.upstream.speak(revision);
         link.upstream.notify(&mut self.hub.wires, method::INITIALIZED, None);
         self.started(id);
+        self.note_tasks(id, result);
         self.server.shared.state = State::Open(id, self.hub.now);
         self.server.shared.introduction = Some(result.into());
         self.watch_again(id);

@@ -6,6 +6,7 @@
 use alloc::string::{String, ToString};
 use core::fmt::Write as _;
 
+use super::errand::with_extension;
 use super::project::project;
 use super::rewrite::with;
 use crate::jsonrpc::{code, error_object, get, members, quote, with_member};
@@ -65,6 +66,11 @@ impl Speaker {
     /// A host of which nothing is known.
     pub(super) fn nobody(revision: Revision) -> Self {
         Self { revision, capabilities: String::from("{}"), info: None, level: None }
+    }
+
+    /// The same, for requests of which the server may make tasks.
+    pub(super) fn with_tasks(self) -> Self {
+        Self { capabilities: with_extension(&self.capabilities), ..self }
     }
 
     /// The parameters of its request for a modern server.

@@ -15,6 +15,7 @@ use super::names::Naming;
 use super::search::{self, Expose};
 use crate::gateway::at::ServerId;
 use crate::gateway::config::Catalogue as Config;
+use crate::gateway::errand::EXTENSION;
 use crate::gateway::machine::Gateway;
 use crate::gateway::project::project;
 use crate::gateway::rewrite;
@@ -311,6 +312,9 @@ impl Gateway {
         }
         if any(&["completions"]) {
             all.push(r#""completions":{}"#);
+        }
+        if host.era() == Era::Modern && any(&["extensions", EXTENSION]) {
+            all.push(r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#);
         }
         let all = alloc::format!("{{{}}}", all.join(","));
         match host.era() {

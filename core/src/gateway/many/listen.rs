@@ -11,10 +11,12 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::gateway::at::{At, Hub, ServerId};
+use crate::gateway::errand::EXTENSION;
 use crate::gateway::machine::Gateway;
 use crate::gateway::relisten::{LISTS, filter};
 use crate::gateway::rewrite::with;
-use crate::jsonrpc::{elements, get, string};
+use crate::jsonrpc::{code, elements, get, get_path, string};
+use crate::protocol::fault::Fault;
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, Request, Route};
 use crate::time::Instant;
@@ -35,12 +37,36 @@ struct Listen {
     lists: [bool; 3],
     /// The resources that a server has promised to tell about, raw.
     uris: BTreeSet<String>,
+    /// The tasks, by our ids, raw.
+    tasks: BTreeSet<String>,
     /// The servers that have not said anything yet.
     open: BTreeSet<ServerId>,
     /// The host is told then what there is; none once it has been.
     until: Option<Instant>,
     /// What came before.
     held: Vec<(String, String)>,
+}
+
+/// Whether a modern host has declared that it knows tasks.
+fn knows_tasks(params: Option<&str>) -> bool {
+    let declared = params.and_then(meta::of).and_then(|m| get(m, meta::CLIENT_CAPABILITIES));
+    declared.is_some_and(|declared| get_path(declared, &["extensions", EXTENSION]).is_some())
+}
+
+/// What one server is to tell about.
+#[derive(Debug, Default)]
+struct Part {
+    uris: BTreeSet<String>,
+    tasks: BTreeSet<String>,
+}
+
+/// A filter that asks for these tasks as well.
+fn with_tasks(filter: &str, tasks: &BTreeSet<String>) -> String {
+    if tasks.is_empty() {
+        return filter.to_string();
+    }
+    let tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
+    with(filter, "taskIds", &alloc::format!("[{}]", tasks.join(",")))
 }
 
 impl Listens {
@@ -70,26 +96,41 @@ impl Gateway {
         let wanted = request.message.params().and_then(|params| get(params, "notifications"));
         let wanted = wanted.unwrap_or("{}");
         let lists = LISTS.map(|(member, ..)| get(wanted, member) == Some("true"));
-        let mut parts: BTreeMap<ServerId, BTreeSet<String>> = BTreeMap::new();
+        if get(wanted, "taskIds").is_some() && !knows_tasks(request.message.params()) {
+            let fault = Fault::with_data(
+                code::MISSING_CAPABILITY,
+                "Missing required client capability",
+                r#"{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#,
+            );
+            return self.refuse(exchange, &fault);
+        }
+        let mut parts: BTreeMap<ServerId, Part> = BTreeMap::new();
         let uris = elements(get(wanted, "resourceSubscriptions").unwrap_or("[]"));
         for raw in uris.take(URIS) {
             let Some(uri) = string(raw) else { continue };
             if let Some(id) = self.teller(&uri) {
-                parts.entry(id).or_default().insert(raw.to_string());
+                parts.entry(id).or_default().uris.insert(raw.to_string());
+            }
+        }
+        for raw in elements(get(wanted, "taskIds").unwrap_or("[]")).take(URIS) {
+            if let Some((id, _)) = self.hub.open_task(exchange, raw) {
+                parts.entry(id).or_default().tasks.insert(raw.to_string());
             }
         }
         let listen = Listen {
             lists,
             uris: BTreeSet::new(),
+            tasks: BTreeSet::new(),
             open: parts.keys().copied().collect(),
             until: Some(self.hub.now + PATIENCE),
             held: Vec::new(),
         };
         self.hub.listens.0.insert(exchange, listen);
         self.look_for_hosts();
-        for (id, uris) in parts {
+        for (id, part) in parts {
             let params = request.message.params().unwrap_or("{}");
-            let params = with(params, "notifications", &filter([false; 3], &uris));
+            let wanted = with_tasks(&filter([false; 3], &part.uris), &part.tasks);
+            let params = with(params, "notifications", &wanted);
             let message = request.message.with_params(&params);
             let (revision, peer) = (request.revision, request.peer);
             let part = Request { exchange, revision, peer, message, fields: None };
@@ -166,7 +207,8 @@ impl Hub {
             return;
         }
         let held = core::mem::take(&mut listen.held);
-        let params = with("{}", "notifications", &filter(listen.lists, &listen.uris));
+        let honoured = with_tasks(&filter(listen.lists, &listen.uris), &listen.tasks);
+        let params = with("{}", "notifications", &honoured);
         self.tell_listen(exchange, method::ACKNOWLEDGED, Some(&params));
         for (method, params) in held {
             self.endpoint.notify(Route::Exchange(exchange), &method, Some(&params));
@@ -185,6 +227,8 @@ impl At<'_> {
         let honoured = params.and_then(|params| get(params, "notifications")).unwrap_or("{}");
         let uris = elements(get(honoured, "resourceSubscriptions").unwrap_or("[]"));
         listen.uris.extend(uris.map(String::from));
+        let tasks = elements(get(honoured, "taskIds").unwrap_or("[]"));
+        listen.tasks.extend(tasks.map(String::from));
         listen.open.remove(&self.server.id);
         self.hub.acknowledge(exchange);
         true

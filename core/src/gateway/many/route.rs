@@ -9,6 +9,7 @@ use super::search::{self, Expose};
 use crate::gateway::at::ServerId;
 use crate::gateway::machine::Gateway;
 use crate::gateway::rewrite::with;
+use crate::gateway::tasks::{self, is_about_task};
 use crate::jsonrpc::{code, get, get_path, quote, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
@@ -32,6 +33,14 @@ impl Gateway {
             | method::UNSUBSCRIBE
             | method::COMPLETE => self.route(request),
             method::INITIALIZE | method::DISCOVER => self.consult(request),
+            method if is_about_task(method) && request.revision.era() == Era::Modern => {
+                let id = request.message.params().and_then(|params| get(params, "taskId"));
+                let found = id.and_then(|id| self.hub.open_task(request.exchange, id));
+                match found.filter(|(id, _)| self.many.order.contains(id)) {
+                    Some((id, _)) => self.pass((id, None), request),
+                    None => self.refuse(request.exchange, &tasks::unknown()),
+                }
+            }
             method if List::of(method).is_some() => self.consult(request),
             other => {
                 let fault = Fault::method_not_found(other);

@@ -6,6 +6,7 @@ mod restarts;
 mod revisions;
 mod shared;
 mod state;
+mod tasks;
 mod web;
 
 use alloc::collections::BTreeMap;

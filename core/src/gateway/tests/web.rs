@@ -366,3 +366,29 @@ fn hse_10_a_url_that_refuses_posts_may_speak_http_sse() {
     world.handle(Input::Received { conn: stream, bytes: b"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2024-11-05\"}}\n\n" });
     assert!(world.hear(host).contains("\"result\""));
 }
+
+#[test]
+fn tsk_03_a_url_lists_no_tasks_for_it_would_list_those_of_others() {
+    let mut world = World::web();
+    let host = world.host();
+    world.say(host, INITIALIZE);
+    let server = *world.spawned.last().unwrap();
+    world.lines.remove(&server);
+    respond(
+        &mut world,
+        server,
+        "200 OK",
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tasks":{"list":{},"cancel":{}}}}}"#,
+    );
+    let welcome = world.hear(host);
+    assert_eq!(get_path(&welcome, &["result", "capabilities"]), Some(r#"{"tasks":{"cancel":{}}}"#));
+    world.say(host, r#"{"jsonrpc":"2.0","id":5,"method":"tasks/list"}"#);
+    assert_eq!(get_path(&world.hear(host), &["error", "code"]), Some("-32601"));
+    // What is cancelled too late, the server says itself.
+    world.say(host, r#"{"jsonrpc":"2.0","id":6,"method":"tasks/cancel","params":{"taskId":"t"}}"#);
+    let body = world.lines.remove(&server).unwrap().pop().unwrap();
+    let error = r#"{"code":-32602,"message":"it is over"}"#;
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, id_of(&body));
+    respond(&mut world, server, "200 OK", &answer);
+    assert_eq!(get(&world.hear(host), "error"), Some(error));
+}
