@@ -8,9 +8,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::at::{At, Hub, ServerId};
+use super::errand::EXTENSION;
 use super::rewrite::with;
-use crate::jsonrpc::{code, elements, get, quote, string};
+use crate::jsonrpc::{code, elements, get, get_path, quote, string};
 use crate::protocol::fault::Fault;
+use crate::protocol::meta;
 use crate::server::ExchangeId;
 
 /// What they are sealed for.
@@ -24,6 +26,21 @@ pub(super) fn is_about_task(method: &str) -> bool {
 /// The error for an id that is none of ours, or not for this host.
 pub(super) fn unknown() -> Fault {
     Fault::new(code::INVALID_PARAMS, "taskId is of no task that is known here")
+}
+
+/// Whether a modern host has declared that it knows tasks.
+pub(super) fn are_known(params: Option<&str>) -> bool {
+    let declared = params.and_then(meta::of).and_then(|m| get(m, meta::CLIENT_CAPABILITIES));
+    declared.is_some_and(|declared| get_path(declared, &["extensions", EXTENSION]).is_some())
+}
+
+/// The error for one that has not.
+pub(super) fn undeclared() -> Fault {
+    Fault::with_data(
+        code::MISSING_CAPABILITY,
+        "Missing required client capability",
+        r#"{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#,
+    )
 }
 
 impl Hub {
@@ -65,10 +82,18 @@ impl At<'_> {
         exchange: ExchangeId,
         params: &str,
     ) -> Result<String, Fault> {
-        let id = get(params, "taskId").ok_or_else(unknown)?;
-        match self.hub.open_task(exchange, id) {
-            Some((server, own)) if server == self.server.id => Ok(with(params, "taskId", &own)),
-            _ => Err(unknown()),
+        let found = self.server.modern.discovered.as_deref();
+        let path = ["capabilities", "extensions", EXTENSION];
+        let knows = found.is_none_or(|found| get_path(found, &path).is_some());
+        if knows && !are_known(Some(params)) {
+            return Err(undeclared());
+        }
+        let opened = get(params, "taskId").and_then(|id| self.hub.open_task(exchange, id));
+        match opened.filter(|(server, _)| *server == self.server.id) {
+            Some((_, own)) => Ok(with(params, "taskId", &own)),
+            None if knows => Err(unknown()),
+            // The server says itself that it knows none.
+            None => Ok(params.to_string()),
         }
     }
 

@@ -42,7 +42,7 @@ pub(in crate::gateway) struct Many {
     pub(super) guests: BTreeMap<PeerId, Guest>,
     /// Requests that wait for what servers offer.
     waiting: VecDeque<Request<'static>>,
-    /// Which lists hosts have been given since they changed last.
+    /// Which lists any host has looked at, or listens to.
     pub(super) served: [bool; 4],
     /// Which of those have changed, and hosts are still to be told.
     pub(super) news: [bool; 4],
@@ -313,7 +313,7 @@ impl Gateway {
         if any(&["completions"]) {
             all.push(r#""completions":{}"#);
         }
-        if host.era() == Era::Modern && any(&["extensions", EXTENSION]) {
+        if host.era() == Era::Modern && self.has_tasks() {
             all.push(r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#);
         }
         let all = alloc::format!("{{{}}}", all.join(","));
@@ -321,6 +321,11 @@ impl Gateway {
             Era::Modern => all,
             Era::Legacy => project(&all, Shape::ServerCapabilities, host),
         }
+    }
+
+    /// Whether any server makes tasks of calls of modern hosts.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.servers().iter().any(|server| server.catalogue.can(&["extensions", EXTENSION]))
     }
 
     /// What the servers say to models, under their names if there are several.

@@ -10,13 +10,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::catalogue::List;
 use crate::gateway::at::{At, Hub, ServerId};
-use crate::gateway::errand::EXTENSION;
 use crate::gateway::machine::Gateway;
 use crate::gateway::relisten::{LISTS, filter};
 use crate::gateway::rewrite::with;
-use crate::jsonrpc::{code, elements, get, get_path, string};
-use crate::protocol::fault::Fault;
+use crate::gateway::tasks;
+use crate::jsonrpc::{elements, get, string};
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, Request, Route};
 use crate::time::Instant;
@@ -45,12 +45,6 @@ struct Listen {
     until: Option<Instant>,
     /// What came before.
     held: Vec<(String, String)>,
-}
-
-/// Whether a modern host has declared that it knows tasks.
-fn knows_tasks(params: Option<&str>) -> bool {
-    let declared = params.and_then(meta::of).and_then(|m| get(m, meta::CLIENT_CAPABILITIES));
-    declared.is_some_and(|declared| get_path(declared, &["extensions", EXTENSION]).is_some())
 }
 
 /// What one server is to tell about.
@@ -96,13 +90,12 @@ impl Gateway {
         let wanted = request.message.params().and_then(|params| get(params, "notifications"));
         let wanted = wanted.unwrap_or("{}");
         let lists = LISTS.map(|(member, ..)| get(wanted, member) == Some("true"));
-        if get(wanted, "taskIds").is_some() && !knows_tasks(request.message.params()) {
-            let fault = Fault::with_data(
-                code::MISSING_CAPABILITY,
-                "Missing required client capability",
-                r#"{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#,
-            );
-            return self.refuse(exchange, &fault);
+        for list in List::ALL {
+            let place = LISTS.iter().position(|(_, notice, _)| *notice == list.notice());
+            self.many.served[list as usize] |= place.is_some_and(|place| lists[place]);
+        }
+        if get(wanted, "taskIds").is_some() && !tasks::are_known(request.message.params()) {
+            return self.refuse(exchange, &tasks::undeclared());
         }
         let mut parts: BTreeMap<ServerId, Part> = BTreeMap::new();
         let uris = elements(get(wanted, "resourceSubscriptions").unwrap_or("[]"));

@@ -38,6 +38,12 @@ impl Gateway {
                 let found = id.and_then(|id| self.hub.open_task(request.exchange, id));
                 match found.filter(|(id, _)| self.many.order.contains(id)) {
                     Some((id, _)) => self.pass((id, None), request),
+                    None if !self.has_tasks() => {
+                        self.refuse(request.exchange, &Fault::method_not_found(method));
+                    }
+                    None if !tasks::are_known(request.message.params()) => {
+                        self.refuse(request.exchange, &tasks::undeclared());
+                    }
                     None => self.refuse(request.exchange, &tasks::unknown()),
                 }
             }

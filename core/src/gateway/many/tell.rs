@@ -1,5 +1,5 @@
-//! Telling hosts what has changed in the catalogue: together, and only what they have
-//! seen (SUB-01).
+//! Telling hosts what has changed in the catalogue: together, and only of lists that any
+//! has looked at or listens to (SUB-01).
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -21,7 +21,7 @@ impl Gateway {
             if changed {
                 self.many.merged.outdate(list);
             }
-            if (changed || announced) && core::mem::take(&mut self.many.served[list as usize]) {
+            if (changed || announced) && self.many.served[list as usize] {
                 self.many.news[list as usize] = true;
                 self.many.tell_at.get_or_insert(self.hub.now + TOGETHER);
             }

@@ -162,6 +162,11 @@ impl World {
 
     /// A modern host, whose server has answered the probe.
     fn modern(&mut self) -> (ConnId, ConnId) {
+        self.modern_with("{}")
+    }
+
+    /// The same, and the server can do this.
+    fn modern_with(&mut self, capabilities: &str) -> (ConnId, ConnId) {
         let host = self.host();
         self.say(
             host,
@@ -173,7 +178,7 @@ impl World {
         let probe = self.hear(server);
         assert!(probe.contains("server/discover"));
         let id = id_of(&probe);
-        self.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"supportedVersions":["2026-07-28"],"capabilities":{{}}}}}}"#));
+        self.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}}}"#));
         let list = self.hear(server);
         let id = id_of(&list);
         self.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[]}}}}"#));

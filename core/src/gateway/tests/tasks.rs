@@ -30,7 +30,8 @@ fn pass(world: &mut World, time: Duration) {
 #[test]
 fn tsk_05_tsk_08_a_task_has_an_id_of_ours_which_is_good_for_its_host_alone() {
     let mut world = World::new();
-    let (host, server) = world.modern();
+    let (host, server) =
+        world.modern_with(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
     let other = world.host();
     let request = |id: u32, method: &str, params: &str| {
         format!(
@@ -64,6 +65,9 @@ fn tsk_05_tsk_08_a_task_has_an_id_of_ours_which_is_good_for_its_host_alone() {
         }
     }
     assert!(world.silent(server));
+    let undeclared = request(10, "tasks/get", &about).replace(KNOWS, META);
+    world.say(host, &undeclared);
+    assert_eq!(get_path(&world.hear(host), &["error", "code"]), Some("-32021"));
     // Subscriptions name them in the same way.
     let wanted = format!(r#""notifications":{{"taskIds":[{id},"t"]}}"#);
     world.say(host, &request(4, "subscriptions/listen", &wanted));
