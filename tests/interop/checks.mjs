@@ -3,6 +3,8 @@
 //
 // usage: client-x.mjs RUNTIME http URL
 //        client-x.mjs RUNTIME stdio COMMAND [ARGUMENT]...
+//
+// With CHECKS=questions, only what servers that ask are asked for.
 
 import assert from 'node:assert/strict';
 
@@ -23,7 +25,7 @@ const texts = (result) => result.content.map((item) => item.text ?? '').join('\n
 ///
 /// - `name`: the client's name in the output
 /// - `connect({ transport, target, answer })`: a connected client; `answer` has
-///   the host's side: `elicit(params)`, `sample(params)`, `log(params)`
+///   the host's side: `elicit(params)`, `sample(params)`, `roots()`, `log(params)`
 /// - `call(client, params, options)`: tools/call
 /// - `isModern(client)`: whether there is no session, as of 2026-07-28
 /// - `close(client)`
@@ -61,6 +63,7 @@ export async function run(adapter) {
             };
         },
         log: (params) => logged.push(params),
+        roots: () => ({ roots: [{ uri: 'file:///interop', name: 'interop' }] }),
     };
 
     const client = await check('connect', () => adapter.connect({ transport, target, answer }));
@@ -69,6 +72,18 @@ export async function run(adapter) {
     const echo = async (message) => {
         assert.equal(texts(await call('echo', { message })), `Echo: ${message}`);
     };
+
+    if (process.env.CHECKS === 'questions') {
+        for (const [what, heard] of [
+            ['form', 'heard: accept Ada Lovelace'],
+            ['model', 'heard: a sampled answer'],
+            ['roots', 'heard: file:///interop'],
+        ]) {
+            await check(`ask-${what}`, async () => assert.equal(texts(await call(`ask_${what}`, {})), heard));
+        }
+        await check('close', () => adapter.close(client));
+        process.exit(failed ? 1 : 0);
+    }
 
     await check('tools-list', async () => {
         const { tools } = await client.listTools();

@@ -4,7 +4,8 @@ unless MODE is legacy.
 usage: client-py.py RUNTIME http URL
        client-py.py RUNTIME stdio COMMAND [ARGUMENT]...
 
-One line for each check: ok|FAIL runtime transport client check
+One line for each check: ok|FAIL runtime transport client check. With
+CHECKS=questions, only what servers that ask are asked for.
 """
 
 import os
@@ -20,6 +21,12 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 PATIENCE = 20
 MODE = "legacy" if os.environ.get("MODE") == "legacy" else "auto"
 NAME = "py-legacy" if MODE == "legacy" else "py"
+QUESTIONS = os.environ.get("CHECKS") == "questions"
+ANSWERS = {
+    "form": "heard: accept Ada Lovelace",
+    "model": "heard: a sampled answer",
+    "roots": "heard: file:///interop",
+}
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
@@ -61,6 +68,9 @@ class Checks:
         return types.CreateMessageResult(
             model="none", role="assistant", stop_reason="endTurn", content=content
         )
+
+    async def roots(self, _context):
+        return types.ListRootsResult(roots=[types.Root(uri="file:///interop", name="interop")])
 
     async def log(self, params):
         self.logged.append(params)
@@ -155,6 +165,15 @@ class Checks:
         await self.client.call_tool("toggle-simulated-logging", {})
         assert self.logged and "message" in str(self.logged[0].data), self.logged
 
+    def questions(self):
+        for what, heard in ANSWERS.items():
+
+            async def ask(what=what, heard=heard):
+                result = await self.client.call_tool(f"ask_{what}", {})
+                assert texts(result) == heard, result
+
+            yield f"ask-{what}", ask
+
     async def unknown_tool(self):
         # An error of the protocol or of the tool, as the server likes it.
         try:
@@ -178,6 +197,7 @@ async def main():
         mode=MODE,
         elicitation_callback=checks.elicit,
         sampling_callback=checks.sample,
+        list_roots_callback=checks.roots,
         logging_callback=checks.log,
         client_info=types.Implementation(name="interop-py", version="1.0.0"),
     )
@@ -191,7 +211,7 @@ async def main():
             checks.report("ok", stage)
             print(f"# {NAME}: {client.protocol_version}", file=sys.stderr)
             stage = "close"
-            for name, work in (
+            for name, work in checks.questions() if QUESTIONS else (
                 ("tools-list", checks.tools_list),
                 ("echo", checks.echo_text),
                 ("progress", checks.progress),

@@ -4,7 +4,8 @@ newest when it came out. What a version cannot do is left out.
 usage: client-py1.py RUNTIME http|sse URL
        client-py1.py RUNTIME stdio COMMAND [ARGUMENT]...
 
-One line for each check: ok|FAIL runtime transport client check
+One line for each check: ok|FAIL runtime transport client check. With
+CHECKS=questions, only what servers that ask are asked for.
 """
 
 import inspect
@@ -20,6 +21,12 @@ from mcp.client.sse import sse_client
 
 PATIENCE = 20
 NAME = os.environ["NAME"]
+QUESTIONS = os.environ.get("CHECKS") == "questions"
+ANSWERS = {
+    "form": "heard: accept Ada Lovelace",
+    "model": "heard: a sampled answer",
+    "roots": "heard: file:///interop",
+}
 
 
 def texts(result):
@@ -67,6 +74,21 @@ class Checks:
         self.sampled.append(params)
         content = types.TextContent(type="text", text="a sampled answer")
         return types.CreateMessageResult(model="none", role="assistant", content=content)
+
+    async def elicit(self, _context, params):
+        return types.ElicitResult(action="accept", content={"name": "Ada Lovelace"})
+
+    async def roots(self, _context):
+        return types.ListRootsResult(roots=[types.Root(uri="file:///interop", name="interop")])
+
+    def questions(self):
+        for what, heard in ANSWERS.items():
+
+            async def ask(what=what, heard=heard):
+                result = await self.session.call_tool(f"ask_{what}", {})
+                assert texts(result) == heard, result
+
+            yield f"ask-{what}", ask
 
     async def echo(self, message="still here"):
         result = await self.session.call_tool("echo", {"message": message})
@@ -141,7 +163,11 @@ async def main():
     stage = "connect"
     try:
         async with streams(transport, target) as (read, write):
-            session = ClientSession(read, write, sampling_callback=checks.sample)
+            callbacks = {"sampling_callback": checks.sample}
+            if QUESTIONS:
+                callbacks["elicitation_callback"] = checks.elicit
+                callbacks["list_roots_callback"] = checks.roots
+            session = ClientSession(read, write, **callbacks)
             async with session:
                 welcome = await session.initialize()
                 assert welcome.protocolVersion == types.LATEST_PROTOCOL_VERSION, welcome
@@ -149,7 +175,7 @@ async def main():
                 checks.report("ok", stage)
                 print(f"# {NAME}: {welcome.protocolVersion}", file=sys.stderr)
                 stage = "close"
-                for name, work in (
+                for name, work in checks.questions() if QUESTIONS else (
                     ("tools-list", checks.tools_list),
                     ("echo", checks.echo_text),
                     ("progress", checks.progress),

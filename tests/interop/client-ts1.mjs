@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import {
     CreateMessageRequestSchema,
     ElicitRequestSchema,
+    ListRootsRequestSchema,
     LoggingMessageNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
@@ -17,10 +18,11 @@ await run({
     async connect({ transport, target, answer }) {
         const client = new Client(
             { name: 'interop-ts1', version: '1.0.0' },
-            { capabilities: { elicitation: {}, sampling: {} } },
+            { capabilities: { elicitation: {}, sampling: {}, roots: {} } },
         );
         client.setRequestHandler(ElicitRequestSchema, ({ params }) => answer.elicit(params));
         client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => answer.sample(params));
+        client.setRequestHandler(ListRootsRequestSchema, () => answer.roots());
         client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => answer.log(params));
         const [command, ...args] = target;
         await client.connect(

@@ -15,12 +15,13 @@ await run({
         const client = new Client(
             { name: 'interop-ts2', version: '1.0.0' },
             {
-                capabilities: { elicitation: { form: {} }, sampling: {} },
+                capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} },
                 versionNegotiation: { mode },
             },
         );
         client.setRequestHandler('elicitation/create', ({ params }) => answer.elicit(params));
         client.setRequestHandler('sampling/createMessage', ({ params }) => answer.sample(params));
+        client.setRequestHandler('roots/list', () => answer.roots());
         client.setNotificationHandler('notifications/message', ({ params }) => answer.log(params));
         const [command, ...args] = target;
         await client.connect(
