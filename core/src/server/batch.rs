@@ -132,7 +132,7 @@ impl Endpoint {
                 (Some(peer), Some(stream)) => {
                     self.write_on(peer, stream, |out| out.extend_from_slice(&answer));
                 }
-                _ => self.write_event_line(way.conn, &answer),
+                _ => self.write_event_with(way.conn, |out| out.extend_from_slice(&answer)),
             }
         }
     }

@@ -242,6 +242,12 @@ impl Endpoint {
                 }
             }
         }
+        if let Some(peer) = sender.peer
+            && !initialize
+            && message.method() != method::PING
+        {
+            self.make_ready(peer);
+        }
         if era == Era::Legacy && message.method() == method::PING {
             self.respond(exchange, Outcome::Result("{}"));
             return None;
@@ -420,30 +426,10 @@ impl Endpoint {
                 Delivery::BySession(peer) => peer,
             },
         };
-        let Some(state) = self.peers.get(&peer) else { return false };
-        match &state.place {
-            Place::Pipe(conn) => {
-                let conn = *conn;
-                if !self.stands(conn) {
-                    return false;
-                }
-                self.write_pipe(conn, envelope);
-            }
-            Place::Session(session) => match session.primary().map(|s| (s.number(), s.conn)) {
-                Some((stream, conn)) => {
-                    if conn.is_some_and(|conn| !self.stands(conn)) {
-                        return false;
-                    }
-                    self.write_on(peer, stream, |out| envelope.write_line(out));
-                }
-                None => {
-                    let mut line = Vec::with_capacity(envelope.len() + 1);
-                    envelope.write_line(&mut line);
-                    self.keep_for_later(peer, line);
-                }
-            },
+        if matches!(route, Route::Peer(_)) && self.hold_early(peer, envelope) {
+            return true;
         }
-        true
+        self.tell_peer(peer, envelope.len() + 1, |out| envelope.write_line(out))
     }
 
     /// Sends a message with a running request, if what carries it can.
@@ -539,7 +525,7 @@ impl Endpoint {
 
     /// Gives a connection up that does not read what cannot be held back.
     /// Says whether it still stands.
-    fn stands(&mut self, conn: ConnId) -> bool {
+    pub(super) fn stands(&mut self, conn: ConnId) -> bool {
         let stands = self.output.queued(conn) <= self.config.limits.outgoing_hard;
         if !stands {
             self.close(conn);
@@ -569,6 +555,9 @@ impl Endpoint {
 
     /// A notification from a host.
     pub(super) fn notice<'a>(&mut self, peer: PeerId, message: Message<'a>) -> Option<Event<'a>> {
+        if message.method() == method::INITIALIZED {
+            self.make_ready(peer);
+        }
         if message.method() != method::CANCELLED {
             return Some(Event::Notification { peer, message });
         }

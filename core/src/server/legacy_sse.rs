@@ -7,6 +7,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::admit;
 use super::endpoint::{Conn, Endpoint, Event};
@@ -138,9 +139,14 @@ impl Endpoint {
 
     /// Writes a message on a pipe, as its framing has it.
     pub(super) fn write_pipe(&mut self, conn: ConnId, envelope: &Envelope<'_>) {
+        self.write_pipe_line(conn, |out| envelope.write_line(out));
+    }
+
+    /// The same with a message that is written as a line.
+    pub(super) fn write_pipe_line(&mut self, conn: ConnId, write: impl FnOnce(&mut Vec<u8>)) {
         match self.conns.get(&conn) {
-            Some(Conn::Http(_)) => self.write_event(conn, envelope),
-            _ => self.output.write(conn, |tail| envelope.write_line(tail)),
+            Some(Conn::Http(_)) => self.write_event_with(conn, write),
+            _ => self.output.write(conn, write),
         }
     }
 }

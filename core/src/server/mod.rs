@@ -21,6 +21,7 @@
 //! | `clients` | what each client has |
 //! | `pipe` | newline-framed connections |
 //! | `exchange` | answers, notifications and questions to hosts |
+//! | `ready` | what waits until a host is ready |
 //! | `owner` | whose a request is |
 //! | `peer` | sessions and pipes as conversations |
 //! | `token` | session ids on the wire |
@@ -41,6 +42,7 @@ mod owner;
 mod peer;
 mod pipe;
 mod post;
+mod ready;
 mod respond;
 mod stream;
 mod sweep;

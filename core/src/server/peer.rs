@@ -34,6 +34,9 @@ pub(super) struct Peer {
     pub(super) in_flight: BTreeMap<Box<str>, ExchangeId>,
     /// Questions to the host that are open.
     pub(super) asks: BTreeSet<AskId>,
+    /// What waits until its host is ready, as lines; none once it is.
+    #[allow(clippy::box_collection, reason = "it is there for a moment of a long life")]
+    pub(super) early: Option<Box<Vec<Vec<u8>>>>,
     pub(super) last_seen: Instant,
 }
 
@@ -77,6 +80,7 @@ impl Peer {
             opening: None,
             in_flight: BTreeMap::new(),
             asks: BTreeSet::new(),
+            early: None,
             last_seen: now,
         }
     }
@@ -128,6 +132,7 @@ impl Endpoint {
         let state = self.peers.get_mut(&peer)?;
         state.opening = None;
         state.revision = Some(revision);
+        state.early = Some(Box::default());
         let Place::Session(session) = &mut state.place else { return None };
         session.expires = Some(expires);
         self.seal_ticket(Ticket { revision, expires, peer })

@@ -38,17 +38,14 @@ impl Endpoint {
     }
 
     pub(super) fn write_event(&mut self, conn: ConnId, envelope: &Envelope<'_>) {
-        self.write_raw(conn, |event| {
-            event.extend_from_slice(EVENT);
-            envelope.write_line(event);
-        });
+        self.write_event_with(conn, |event| envelope.write_line(event));
     }
 
-    /// Writes a message that is a line as an event.
-    pub(super) fn write_event_line(&mut self, conn: ConnId, line: &[u8]) {
+    /// Writes a message that is written as a line as an event.
+    pub(super) fn write_event_with(&mut self, conn: ConnId, write: impl FnOnce(&mut Vec<u8>)) {
         self.write_raw(conn, |event| {
             event.extend_from_slice(EVENT);
-            event.extend_from_slice(line);
+            write(event);
         });
     }
 

@@ -270,6 +270,28 @@ fn questions_of_the_server_travel_to_its_host_and_back() {
 }
 
 #[test]
+fn lif_05_nothing_but_log_messages_goes_to_a_host_that_is_not_ready() {
+    let mut world = World::new();
+    let host = world.host();
+    world.say(host, &INITIALIZE.replacen("{}", r#"{"roots":{}}"#, 1));
+    let server = *world.spawned.last().unwrap();
+    let id = id_of(&world.hear(server));
+    world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}}}}}}"#));
+    world.hear(host);
+    for _ in 0..2 {
+        world.say(server, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+    }
+    world.say(server, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+    world.say(server, r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#);
+    assert!(world.hear(host).contains("notifications/message"));
+    assert!(world.silent(host));
+    world.say(host, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert!(world.hear(host).contains("tools/list_changed"));
+    assert!(world.hear(host).contains("roots/list"));
+    assert!(world.silent(host));
+}
+
+#[test]
 fn modern_hosts_share_a_server() {
     let mut world = World::new();
     let (a, server) = world.modern();

@@ -19,6 +19,8 @@ fn pair(world: &mut World, host_speaks: &str, server_speaks: &str) -> (ConnId, C
     );
     let completes = get_path(&answer, &["result", "capabilities", "completions"]).is_some();
     assert_eq!(completes, host_speaks != "2024-11-05" || host_speaks == server_speaks);
+    world.say(host, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert!(world.hear(server).contains("notifications/initialized"));
     (host, server)
 }
 

@@ -428,6 +428,7 @@ fn a_refused_initialize_leaves_nothing() {
 fn what_belongs_to_no_request_waits_for_a_stream() {
     let mut world = World::new();
     let (peer, fields) = world.session();
+    world.endpoint.make_ready(peer);
     world.endpoint.notify(Route::Peer(peer), "notifications/tools/list_changed", None);
     let conn = world.connect(0);
     world.say(
