@@ -140,7 +140,7 @@ impl Hub {
             ("subscriptions", self.listens.is_empty()),
             ("questions that are to be told", self.untold.is_empty()),
         ];
-        all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
+        present(all)
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -152,6 +152,13 @@ impl Hub {
     pub(super) fn warn(&mut self, text: String) {
         self.output.tell(event::Event::Warning(text));
     }
+}
+
+/// The kinds of which it is not said that there are none.
+pub(super) fn present<const N: usize>(
+    all: [(&'static str, bool); N],
+) -> impl Iterator<Item = &'static str> {
+    all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
 }
 
 /// Who asks a host.
@@ -239,7 +246,7 @@ impl Server {
             ("calls in rounds", self.rounds.is_empty()),
             ("requests", self.routes.is_empty()),
         ];
-        all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
+        present(all)
     }
 
     /// When something of it is due.

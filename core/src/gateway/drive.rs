@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
-use super::at::{At, Call, CallKind};
+use super::at::{At, Call, CallKind, Link};
 use super::rewrite::{progress_token, with};
 use super::translate::without;
 use crate::client::{RequestId, UpstreamId};
@@ -23,6 +23,15 @@ pub(super) struct Driven {
     sent: bool,
     /// The task, raw, and the request that waits for its result.
     task: Option<(Box<str>, RequestId)>,
+}
+
+impl Driven {
+    /// What is kept of a request in case that it must be made as a task.
+    pub(super) fn of(link: &Link, method: &str, params: Option<&str>) -> Option<Box<Self>> {
+        let params = params.filter(|_| link.tasks && method == method::TOOLS_CALL)?;
+        let fits = get(params, "task").is_none();
+        fits.then(|| Box::new(Self { params: params.into(), sent: false, task: None }))
+    }
 }
 
 /// What a server at a URL says to `initialize`, without the offer to list tasks: it would
@@ -41,19 +50,6 @@ impl At<'_> {
         if let Some(link) = self.server.links.get_mut(&id) {
             link.tasks = get_path(initialized, &path).is_some();
         }
-    }
-
-    /// What is kept of a call in case that it must be made as a task.
-    pub(super) fn may_drive(
-        &self,
-        id: UpstreamId,
-        method: &str,
-        params: Option<&str>,
-    ) -> Option<Box<Driven>> {
-        let params = params.filter(|_| method == method::TOOLS_CALL)?;
-        let knows = self.server.links.get(&id).is_some_and(|link| link.tasks);
-        let fits = knows && get(params, "task").is_none();
-        fits.then(|| Box::new(Driven { params: params.into(), sent: false, task: None }))
     }
 
     /// Makes a task of a call if the server wants that, and waits for what becomes of

@@ -11,8 +11,8 @@ use super::at::{At, Call, CallKind};
 use super::modern::Verdict;
 use super::rewrite::with;
 use super::translate;
-use crate::jsonrpc::{Message, get, get_path, members, string};
-use crate::protocol::method;
+use crate::jsonrpc::{Message, get, members, string};
+use crate::protocol::revision::Revision;
 use crate::server::{ExchangeId, Request};
 
 /// The extension.
@@ -39,13 +39,6 @@ fn interval(task: &str) -> Duration {
 }
 
 impl At<'_> {
-    /// Whether the server may make a task of a legacy host's request.
-    pub(super) fn may_task(&self, method: &str) -> bool {
-        let found = self.server.modern.discovered.as_deref().unwrap_or("{}");
-        method == method::TOOLS_CALL
-            && get_path(found, &["capabilities", "extensions", EXTENSION]).is_some()
-    }
-
     /// The server has made a task of a call.
     pub(super) fn begin_errand(&mut self, request: Box<Request<'static>>, task: &str, shown: f64) {
         let id = get(task, "taskId").unwrap_or("\"\"").into();
@@ -124,25 +117,28 @@ impl At<'_> {
             return self.end_down(exchange, Err(error));
         };
         let status = get(task, "status").and_then(string).unwrap_or_default();
-        match &*status {
+        let outcome = match &*status {
             "completed" => {
-                round.errand = None;
                 let result = get(task, "result").unwrap_or("{}");
-                let result = translate::result_for_legacy(&method, result, host);
-                return self.end_down(exchange, Ok(result));
+                Ok(translate::result_for_legacy(&method, result, host))
             }
             "failed" => {
-                round.errand = None;
                 let error = get(task, "error").unwrap_or("{}");
-                let error = translate::error_for_legacy(&method, error);
-                return self.end_down(exchange, Err(error));
+                Err(translate::error_for_legacy(&method, error))
             }
             "cancelled" => {
                 round.errand = None;
                 return self.abort(exchange, "the server has cancelled the task");
             }
-            _ => {}
-        }
+            _ => return self.on_working(exchange, host, task),
+        };
+        round.errand = None;
+        self.end_down(exchange, outcome);
+    }
+
+    /// A task goes on, perhaps when its host has answered something.
+    fn on_working(&mut self, exchange: ExchangeId, host: Revision, task: &str) {
+        let Some(round) = self.server.rounds.get_mut(&exchange) else { return };
         if let Some(errand) = &mut round.errand {
             errand.interval = interval(task);
         }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::at::{At, Call, CallKind};
+use super::drive::Driven;
 use super::project::Projection;
 use super::rewrite;
 use super::tasks::is_about_task;
@@ -92,8 +93,7 @@ impl At<'_> {
         let params = rewritten.as_deref().or(params);
         let method = request.message.method();
         let knows = request.revision == Revision::NEWEST_LEGACY && !self.hub.merged;
-        let driven = if knows { None } else { self.may_drive(id, method, params) };
-        let Some(link) = self.server.links.get_mut(&id) else { return };
+        let driven = if knows { None } else { Driven::of(link, method, params) };
         let projection = Projection::of(link.upstream.revision(), request.revision, method);
         let sent = link.upstream.request(&mut self.hub.wires, method, params, &[]);
         let call = Call { token, projection, spare, driven, ..Call::ours(kind, now) };
@@ -129,7 +129,7 @@ impl At<'_> {
                 self.task_for_server(request.exchange, params).map(Some)
             }
             (method::LISTEN, Some(params)) => Ok(self.listen_for_server(request.exchange, params)),
-            _ => self.open_state(&request),
+            _ => self.open_state(&request, digest),
         };
         let opened = match opened {
             Ok(opened) => opened,

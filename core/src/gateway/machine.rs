@@ -44,9 +44,15 @@ impl Gateway {
             let id = gateway.add(server);
             gateway.many.order.push(id);
         }
-        gateway.hub.merged = !gateway.shows_one();
-        gateway.hub.several = gateway.many.has_several();
+        gateway.choose_view();
         gateway
+    }
+
+    /// Decides whether hosts see one server, or a catalogue. From that there is no way
+    /// back: what they listen to is the catalogue's then.
+    pub(super) fn choose_view(&mut self) {
+        self.hub.merged |= !self.shows_one();
+        self.hub.several = self.many.has_several();
     }
 
     /// Whether hosts may see one server as it is, and need no catalogue.

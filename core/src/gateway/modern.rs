@@ -9,11 +9,12 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::at::{At, Call, CallKind};
+use super::errand::EXTENSION;
 use super::relearn::Relearning;
 use super::relisten::Relistening;
 use crate::client::schemas::Schemas;
 use crate::client::{Failure, UpstreamId, probe};
-use crate::jsonrpc::{Message, code};
+use crate::jsonrpc::{Message, code, get_path};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::{Era, Revision};
@@ -30,6 +31,8 @@ pub(super) struct Modern {
     eager: bool,
     /// What it has answered to `server/discover`.
     pub(super) discovered: Option<Box<str>>,
+    /// Whether that offers tasks.
+    pub(super) tasks: bool,
     /// It has refused `initialize`: until then it is believed to know none.
     pub(super) only: Option<Instant>,
     pub(super) schemas: Schemas,
@@ -286,6 +289,8 @@ impl At<'_> {
     fn judge_modern(&mut self, id: UpstreamId, discovered: &str) {
         self.started(id);
         self.server.modern.discovered = Some(discovered.into());
+        let path = ["capabilities", "extensions", EXTENSION];
+        self.server.modern.tasks = get_path(discovered, &path).is_some();
         self.server.modern.verdict = Verdict::Modern(id);
         self.server.modern.eager = false;
         for request in core::mem::take(&mut self.server.modern.waiting) {

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use super::at::{At, Call, CallKind};
+use super::drive::Driven;
 use super::rewrite;
 use super::serve::level;
 use super::translate::{self, without};
@@ -226,15 +227,11 @@ impl At<'_> {
         let Some(call) = self.server.parking.calls.get(&park) else { return };
         let (id, wanted) = (call.link, call.level.clone());
         self.set_level(id, wanted.as_deref());
-        let driven = self.server.parking.calls.get(&park).and_then(|call| {
-            let token = call.token.as_deref();
-            let params = meta::with(Some(&call.params), &[(meta::PROGRESS_TOKEN, token)]);
-            self.may_drive(id, &call.method, Some(&params))
-        });
         let Some(call) = self.server.parking.calls.get_mut(&park) else { return };
         let Some(link) = self.server.links.get_mut(&id) else { return };
         let ours = call.token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let params = meta::with(Some(&call.params), &[(meta::PROGRESS_TOKEN, ours.as_deref())]);
+        let driven = Driven::of(link, &call.method, Some(&params));
         let sent = link.upstream.request(&mut self.hub.wires, &call.method, Some(&params), &[]);
         (call.request, call.until) = (Some(sent), None);
         let state = Call {

@@ -4,8 +4,8 @@
 use alloc::string::String;
 
 use super::at::At;
-use super::rewrite::with;
-use crate::jsonrpc::{code, elements, get, members, quote, string, with_member};
+use super::rewrite::{quoted, with};
+use crate::jsonrpc::{code, elements, get, members, string, with_member};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::Revision;
@@ -46,9 +46,8 @@ impl At<'_> {
     pub(super) fn signed(&self, method: &str, params: Option<&str>) -> Option<String> {
         let params = params.filter(|_| self.hub.several && method == method::ELICIT)?;
         let message = get(params, "message").and_then(string).unwrap_or_default();
-        let mut signed = String::new();
-        quote(&alloc::format!("[{}] {message}", self.server.config.name), &mut signed);
-        Some(with(params, "message", &signed))
+        let signed = alloc::format!("[{}] {message}", self.server.config.name);
+        Some(with(params, "message", &quoted(&signed)))
     }
 
     /// A result of a modern server that asks: with its name, and its state sealed.

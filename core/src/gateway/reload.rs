@@ -45,9 +45,7 @@ impl Gateway {
             }
         }
         self.many.reconfigure(catalogue);
-        // There is no way back: what hosts listen to is the catalogue's now.
-        self.hub.merged |= !self.shows_one();
-        self.hub.several = self.many.has_several();
+        self.choose_view();
         self.hub.changed = [true; 4];
         self.hub.catalogue_changed = true;
         if self.hub.attentive {

@@ -12,7 +12,6 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
-use super::hear::Hearing;
 use super::rewrite;
 use super::servers::refuses_handshakes;
 use super::session::Session;
@@ -296,8 +295,7 @@ impl At<'_> {
             let mut speaker = Speaker::new(revision, Some(&life.initialize));
             speaker.level =
                 life.level.and_then(|params| get(&params, "level").map(ToString::to_string));
-            let session = Session { speaker, hearing: Hearing::default() };
-            self.server.bridged.insert(peer, session);
+            self.server.bridged.insert(peer, Session::new(speaker));
         }
         for request in waiting.into_iter().flatten() {
             self.on_host_request(request);

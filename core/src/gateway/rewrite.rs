@@ -4,7 +4,7 @@
 use alloc::string::String;
 
 use super::project::project;
-use crate::jsonrpc::{get, members, string, with_member};
+use crate::jsonrpc::{get, members, quote, string, with_member};
 use crate::protocol::meta;
 use crate::protocol::revision::Revision;
 use crate::protocol::shape::Shape;
@@ -13,6 +13,13 @@ use crate::protocol::shape::Shape;
 pub(super) fn with(object: &str, name: &str, value: &str) -> String {
     let mut out = String::with_capacity(object.len() + value.len() + 16);
     with_member(object, name, Some(value), &mut out);
+    out
+}
+
+/// `text` as JSON.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    quote(text, &mut out);
     out
 }
 

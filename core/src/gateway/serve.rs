@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
+use super::drive::Driven;
 use super::rewrite;
 use super::translate;
 use crate::client::UpstreamId;
@@ -82,8 +83,7 @@ impl At<'_> {
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
         let sent_params = translate::params_for_legacy(params, ours.as_deref());
         let method = request.message.method();
-        let driven = self.may_drive(id, method, Some(&sent_params));
-        let Some(link) = self.server.links.get_mut(&id) else { return };
+        let driven = Driven::of(link, method, Some(&sent_params));
         let up = Up { method: method.to_string(), level: level(params).map(ToString::to_string) };
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&sent_params), &[]);
         let kind = CallKind::Up { exchange: request.exchange };

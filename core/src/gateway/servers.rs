@@ -3,9 +3,9 @@
 use alloc::string::{String, ToString};
 
 use super::at::{Asker, At, Call, CallKind};
+use super::many::List;
 use super::modern::Verdict;
 use super::question::{Question, question};
-use super::relisten::LISTS;
 use super::{drive, project, rewrite};
 use crate::client::{Event, Failure, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get};
@@ -343,7 +343,9 @@ impl At<'_> {
                 let peer = self.server.links.get(&id).and_then(|link| link.peer);
                 match peer {
                     // Hosts are told when it is in the catalogue.
-                    _ if self.hub.merged && is_of_lists(name) => self.on_list_changed(name),
+                    _ if self.hub.merged && List::changed_by(name).is_some() => {
+                        self.on_list_changed(name);
+                    }
                     Some(peer) => self.tell_session(id, peer, name, params, during),
                     None if self.is_modern(id) => self.tell_modern(id, name, params, during),
                     None if name == method::MESSAGE => self.tell_log(id, params, during),
@@ -533,11 +535,6 @@ impl At<'_> {
             self.hub.endpoint.notify(Route::Exchange(exchange), method, params);
         }
     }
-}
-
-/// Whether a notification says that a list has changed.
-fn is_of_lists(notice: &str) -> bool {
-    LISTS.iter().any(|(_, name, _)| *name == notice)
 }
 
 /// The host of a call for a modern one, and the level of log messages that it wants.

@@ -27,6 +27,13 @@ pub(super) struct Session {
     pub(super) hearing: Hearing,
 }
 
+impl Session {
+    /// One that has just begun.
+    pub(super) fn new(speaker: Speaker) -> Self {
+        Self { speaker, hearing: Hearing::default() }
+    }
+}
+
 impl At<'_> {
     /// Whether the server is known to have no legacy side.
     pub(super) fn is_only_modern(&self) -> bool {
@@ -88,8 +95,7 @@ impl At<'_> {
         let host = request.revision;
         let speaker = Speaker::new(host, request.message.params());
         self.on_host_gone(peer);
-        let session = Session { speaker, hearing: Hearing::default() };
-        self.server.bridged.insert(peer, session);
+        self.server.bridged.insert(peer, Session::new(speaker));
         let found = self.server.modern.discovered.as_deref().unwrap_or("{}");
         let result = translate::initialized(found, host);
         let result = rewrite::initialized(&result, host, host);
@@ -113,7 +119,7 @@ impl At<'_> {
     ) {
         let now = self.hub.now;
         let speaker = self.speaker(request.peer, request.revision);
-        let tasks = self.may_task(request.message.method());
+        let tasks = self.server.modern.tasks && request.message.method() == method::TOOLS_CALL;
         let Some(link) = self.server.links.get_mut(&id) else {
             return self.no_server(request.exchange);
         };

@@ -1,10 +1,9 @@
 //! The end, in good order: no new work, running work finished within a limit,
 //! subscriptions ended gracefully, servers stopped.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::at::{At, CallKind};
+use super::at::{At, CallKind, Hub};
 use super::machine::Gateway;
 use super::many::Attention;
 use crate::client::UpstreamId;
@@ -87,6 +86,18 @@ impl Gateway {
     }
 }
 
+impl Hub {
+    /// Tells a host that listens that this is a graceful end (SUB-08).
+    pub(super) fn end_listen(&mut self, exchange: ExchangeId) {
+        let id = self.endpoint.id_of(exchange).unwrap_or("null");
+        let result = alloc::format!(
+            r#"{{"resultType":"complete","_meta":{{"{}":{id}}}}}"#,
+            meta::SUBSCRIPTION_ID
+        );
+        self.endpoint.respond(exchange, Outcome::Result(&result));
+    }
+}
+
 impl At<'_> {
     /// Tells those who listen that this is a graceful end (2026-07-28
     /// `basic/patterns/subscriptions`).
@@ -98,13 +109,8 @@ impl At<'_> {
         });
         let listens: Vec<ExchangeId> = listens.chain(self.server.watches.exchanges()).collect();
         for exchange in listens {
-            let id = self.hub.endpoint.id_of(exchange).map(String::from).unwrap_or_default();
-            let result = alloc::format!(
-                r#"{{"resultType":"complete","_meta":{{"{}":{id}}}}}"#,
-                meta::SUBSCRIPTION_ID
-            );
             self.cancel_call(exchange, None);
-            self.hub.endpoint.respond(exchange, Outcome::Result(&result));
+            self.hub.end_listen(exchange);
         }
     }
 

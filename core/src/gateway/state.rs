@@ -11,8 +11,8 @@ use core::hash::Hasher as _;
 use siphasher::sip::SipHasher;
 
 use super::at::{At, Hub};
-use super::rewrite::with;
-use crate::jsonrpc::{code, get, members, quote, string};
+use super::rewrite::{quoted, with};
+use crate::jsonrpc::{code, get, members, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::server::{ExchangeId, Request};
@@ -66,18 +66,18 @@ impl At<'_> {
         content.extend_from_slice(&until.as_micros().to_be_bytes());
         content.extend_from_slice(state.as_bytes());
         let token = self.hub.seal(PURPOSE, &content)?;
-        let mut quoted = String::with_capacity(token.len() + 2);
-        quote(&token, &mut quoted);
-        Some(with(result, "requestState", &quoted))
+        Some(with(result, "requestState", &quoted(&token)))
     }
 
-    /// The parameters of a request with the server's own state in the place of our token.
-    /// Nothing if they have none.
-    pub(super) fn open_state(&self, request: &Request<'_>) -> Result<Option<String>, Fault> {
-        let message = &request.message;
-        let params = message.params().unwrap_or("{}");
+    /// The parameters of a request, whose digest is given, with the server's own state in
+    /// the place of our token. Nothing if they have none.
+    pub(super) fn open_state(
+        &self,
+        request: &Request<'_>,
+        digest: u64,
+    ) -> Result<Option<String>, Fault> {
+        let params = request.message.params().unwrap_or("{}");
         let Some(token) = get(params, "requestState") else { return Ok(None) };
-        let digest = self.hub.digest(message.method(), message.params());
         let state = string(token).and_then(|token| {
             let content = self.hub.unseal(PURPOSE, &token)?;
             let rest = content.strip_prefix(&self.hub.binding(request.exchange, digest))?;

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use super::at::{At, Hub, ServerId};
 use super::errand::EXTENSION;
-use super::rewrite::with;
-use crate::jsonrpc::{code, elements, get, get_path, quote, string};
+use super::rewrite::{quoted, with};
+use crate::jsonrpc::{code, elements, get, get_path, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::meta;
 use crate::server::ExchangeId;
@@ -60,10 +60,7 @@ impl At<'_> {
         let mut content = self.hub.endpoint.owner_of(exchange).to_bytes().to_vec();
         content.extend_from_slice(&self.server.id.0.to_be_bytes());
         content.extend_from_slice(own.as_bytes());
-        let token = self.hub.seal_alike(PURPOSE, &content)?;
-        let mut quoted = String::with_capacity(token.len() + 2);
-        quote(&token, &mut quoted);
-        Some(quoted)
+        self.hub.seal_alike(PURPOSE, &content).map(|token| quoted(&token))
     }
 
     /// What a server says about its task `own`, with the id that the host knows.
@@ -82,9 +79,8 @@ impl At<'_> {
         exchange: ExchangeId,
         params: &str,
     ) -> Result<String, Fault> {
-        let found = self.server.modern.discovered.as_deref();
-        let path = ["capabilities", "extensions", EXTENSION];
-        let knows = found.is_none_or(|found| get_path(found, &path).is_some());
+        let modern = &self.server.modern;
+        let knows = modern.tasks || modern.discovered.is_none();
         if knows && !are_known(Some(params)) {
             return Err(undeclared());
         }
@@ -126,6 +122,6 @@ impl At<'_> {
         }
         let filter = get(params, "notifications")?;
         let changed = self.filter_with_tasks(filter, |own| self.seal_task(exchange, own))?;
-        Some(with(params, "notifications", &changed.to_string()))
+        Some(with(params, "notifications", &changed))
     }
 }

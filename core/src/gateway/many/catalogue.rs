@@ -43,7 +43,7 @@ impl List {
 
     /// The list that a notification says to have changed: that of templates with the
     /// one of resources.
-    fn changed_by(notice: &str) -> Option<Self> {
+    pub(in crate::gateway) fn changed_by(notice: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|list| list.notice() == notice)
     }
 
@@ -428,8 +428,7 @@ impl At<'_> {
             return;
         }
         let Some(id) = self.introduced() else { return };
-        let Some(first) = List::changed_by(notice) else { return };
-        for list in List::ALL.into_iter().filter(|list| list.notice() == first.notice()) {
+        for list in List::ALL.into_iter().filter(|list| list.notice() == notice) {
             if self.server.catalogue.can(&[list.capability()]) {
                 self.server.catalogue.lists[list as usize].announced = true;
                 self.read_list(id, list);
@@ -444,9 +443,10 @@ impl At<'_> {
         for list in List::ALL {
             let catalogue = &self.server.catalogue;
             let listed = catalogue.list(list);
-            let tells = catalogue.can(&[list.capability(), "listChanged"]);
             let old = now.since(listed.read) >= least && listed.holds(now) == 0;
-            if old && !tells && listed.loading.is_none() && catalogue.can(&[list.capability()]) {
+            let tells = || catalogue.can(&[list.capability(), "listChanged"]);
+            let lists = || catalogue.can(&[list.capability()]);
+            if old && listed.loading.is_none() && lists() && !tells() {
                 self.read_list(id, list);
             }
         }

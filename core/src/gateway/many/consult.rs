@@ -11,9 +11,8 @@ use core::fmt::Write as _;
 use super::catalogue::List;
 use super::guests::Guest;
 use super::merged::{Merged, Servers};
-use super::names::Naming;
 use super::search::{self, Expose};
-use crate::gateway::at::ServerId;
+use crate::gateway::at::{ServerId, present};
 use crate::gateway::config::Catalogue as Config;
 use crate::gateway::errand::EXTENSION;
 use crate::gateway::machine::Gateway;
@@ -33,9 +32,7 @@ const PURPOSE: &str = "page of the catalogue";
 /// Many servers, as hosts see them.
 #[derive(Debug)]
 pub(in crate::gateway) struct Many {
-    pub(super) naming: Naming,
-    pub(super) expose: Expose,
-    config: Config,
+    pub(super) config: Config,
     /// The servers, in the order of the configuration.
     pub(in crate::gateway) order: Vec<ServerId>,
     pub(super) merged: Merged,
@@ -53,8 +50,6 @@ pub(in crate::gateway) struct Many {
 impl Many {
     pub(in crate::gateway) fn new(config: Config) -> Self {
         Self {
-            naming: config.naming.clone(),
-            expose: config.expose,
             config,
             order: Vec::new(),
             merged: Merged::default(),
@@ -68,15 +63,13 @@ impl Many {
 
     /// Hosts see servers in another way.
     pub(in crate::gateway) fn reconfigure(&mut self, config: Config) {
-        self.naming = config.naming.clone();
-        self.expose = config.expose;
         self.config = config;
         self.merged.outdate_all();
     }
 
     /// Whether hosts see the tools themselves.
     pub(in crate::gateway) fn exposes_all(&self) -> bool {
-        self.expose == Expose::All
+        self.config.expose == Expose::All
     }
 
     /// Whether names alone could not tell hosts whose something is.
@@ -95,7 +88,7 @@ impl Many {
             ("sessions before many servers", self.guests.is_empty()),
             ("requests for the catalogue", self.waiting.is_empty()),
         ];
-        all.into_iter().filter(|(_, none)| !none).map(|(kind, _)| kind)
+        present(all)
     }
 
     /// The end has begun.
@@ -165,7 +158,7 @@ impl Gateway {
             method::DISCOVER => Ok(self.discovered()),
             method => match List::of(method) {
                 Some(list) => self.list(list, &request),
-                None if search::is_search(self.many.expose, &request) => {
+                None if search::is_search(self.many.config.expose, &request) => {
                     return self.search(&request);
                 }
                 None => return self.route_known(request),
@@ -184,7 +177,7 @@ impl Gateway {
     /// Brings a list up to date.
     pub(super) fn refresh(&mut self, list: List) {
         let servers = Servers { order: &self.many.order, all: &self.servers };
-        for news in self.many.merged.refresh(list, &servers, &self.many.naming) {
+        for news in self.many.merged.refresh(list, &servers, &self.many.config.naming) {
             self.hub.warn(news);
         }
     }
@@ -200,7 +193,7 @@ impl Gateway {
         self.many.served[list as usize] = true;
         let host = request.revision;
         let mut out = alloc::format!(r#"{{"{}":"#, list.member());
-        if list == List::Tools && self.many.expose == Expose::Search {
+        if list == List::Tools && self.many.config.expose == Expose::Search {
             out.push_str(search::TOOLS);
         } else {
             let servers = Servers { order: &self.many.order, all: &self.servers };
@@ -296,7 +289,7 @@ impl Gateway {
         let any = |path: &[&str]| servers.iter().any(|server| server.catalogue.can(path));
         let hoped = servers.iter().any(|server| !server.catalogue.is_known());
         let mut all = Vec::new();
-        if hoped || any(&["tools"]) || self.many.expose == Expose::Search {
+        if hoped || any(&["tools"]) || self.many.config.expose == Expose::Search {
             all.push(r#""tools":{"listChanged":true}"#);
         }
         if hoped || any(&["prompts"]) {

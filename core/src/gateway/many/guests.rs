@@ -5,7 +5,6 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use crate::gateway::at::{At, Call, CallKind};
-use crate::gateway::hear::Hearing;
 use crate::gateway::machine::Gateway;
 use crate::gateway::session::Session;
 use crate::gateway::translate::{self, Speaker};
@@ -109,8 +108,7 @@ impl At<'_> {
         if self.is_only_modern() {
             let mut speaker = Speaker::new(guest.revision, Some(&guest.initialize));
             speaker.level.clone_from(&guest.level);
-            let session = Session { speaker, hearing: Hearing::default() };
-            self.server.bridged.insert(peer, session);
+            self.server.bridged.insert(peer, Session::new(speaker));
             return;
         }
         let params = self.handshake(Some(&guest.initialize), None);

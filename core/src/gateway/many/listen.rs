@@ -18,7 +18,7 @@ use crate::gateway::rewrite::with;
 use crate::gateway::tasks;
 use crate::jsonrpc::{elements, get, string};
 use crate::protocol::{meta, method};
-use crate::server::{ExchangeId, Outcome, Request, Route};
+use crate::server::{ExchangeId, Request, Route};
 use crate::time::Instant;
 
 /// Servers have so long to acknowledge their parts.
@@ -247,12 +247,7 @@ impl Gateway {
         for exchange in self.hub.listens.exchanges() {
             self.unlisten(exchange);
             self.each(|at| at.cancel_call(exchange, None));
-            let id = self.hub.endpoint.id_of(exchange).unwrap_or("null");
-            let result = alloc::format!(
-                r#"{{"resultType":"complete","_meta":{{"{}":{id}}}}}"#,
-                meta::SUBSCRIPTION_ID
-            );
-            self.hub.endpoint.respond(exchange, Outcome::Result(&result));
+            self.hub.end_listen(exchange);
         }
     }
 }

@@ -11,8 +11,8 @@ use super::names::{Named, Naming, Offer};
 use super::view::Filter;
 use crate::gateway::at::{Server, ServerId};
 use crate::gateway::project::project;
-use crate::gateway::rewrite::with;
-use crate::jsonrpc::{get, quote};
+use crate::gateway::rewrite::{quoted, with};
+use crate::jsonrpc::get;
 use crate::protocol::revision::{Era, Revision};
 use crate::protocol::shape::Shape;
 
@@ -185,13 +185,12 @@ impl Merged {
 
     /// The one server that has any resources of the scheme of `uri`.
     pub(super) fn scheme(&self, uri: &str) -> Option<ServerId> {
-        let scheme = |uri: &str| uri.split_once(':').map(|(scheme, _)| scheme.to_string());
         let wanted = scheme(uri)?;
         let lists = [List::Resources, List::Templates];
         let entries = lists.iter().flat_map(|list| &self.0[*list as usize].entries);
         let mut owners: BTreeSet<ServerId> = BTreeSet::new();
         for entry in entries {
-            if scheme(&entry.shown).is_some_and(|it| it.eq_ignore_ascii_case(&wanted)) {
+            if scheme(&entry.shown).is_some_and(|it| it.eq_ignore_ascii_case(wanted)) {
                 owners.insert(entry.server);
             }
         }
@@ -226,6 +225,10 @@ impl Merged {
         let entries = self.0[list as usize].entries.iter();
         entries.filter_map(move |entry| Some((&*entry.shown, &*servers.item(list, entry)?.raw)))
     }
+}
+
+fn scheme(uri: &str) -> Option<&str> {
+    uri.split_once(':').map(|(scheme, _)| scheme)
 }
 
 fn keys(server: &Server, list: List) -> impl Iterator<Item = &str> {
@@ -274,11 +277,6 @@ fn shown(list: List, entry: &Entry, item: &Item, servers: &Servers<'_>) -> Strin
     if matches!(list, List::Resources | List::Templates) {
         return raw;
     }
-    let quoted = |text: &str| {
-        let mut out = String::new();
-        quote(text, &mut out);
-        out
-    };
     if entry.shown != item.key {
         raw = with(&raw, "name", &quoted(&entry.shown));
     }

@@ -5,7 +5,7 @@
 //! same as long as that does. Each name leads back to one server and its own name
 //! for it, whatever clashes.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
@@ -65,64 +65,55 @@ impl Naming {
     /// Names everything that the filters let through, in order.
     pub(super) fn name(&self, offers: &[Offer<'_>]) -> Named {
         let several = offers.len() > 1;
-        let allowed = |offer: &Offer<'_>, name: &str| offer.filter.allows(name);
+        let visible = offers.iter().enumerate().flat_map(|(n, offer)| {
+            let names = offer.names.iter().enumerate();
+            let names = names.filter(|(_, name)| offer.filter.allows(name));
+            names.map(move |(m, name)| (n, m, offer, *name))
+        });
         let mut taken = BTreeMap::new();
         let mut seen: BTreeMap<&str, bool> = BTreeMap::new();
-        for (n, offer) in offers.iter().enumerate() {
-            for (m, name) in offer.names.iter().enumerate() {
-                if !allowed(offer, name) {
-                    continue;
+        for (n, m, offer, name) in visible.clone() {
+            match offer.filter.alias.get(name) {
+                Some(alias) if !taken.contains_key(alias) => {
+                    taken.insert(alias.clone(), (n, m));
                 }
-                match offer.filter.alias.get(*name) {
-                    Some(alias) if !taken.contains_key(alias) => {
-                        taken.insert(alias.clone(), (n, m));
-                    }
-                    _ => {
-                        seen.entry(name).and_modify(|twice| *twice = true).or_insert(false);
-                    }
+                _ => {
+                    seen.entry(name).and_modify(|twice| *twice = true).or_insert(false);
                 }
             }
         }
-        let aliased: BTreeSet<(usize, usize)> = taken.values().copied().collect();
         let mut named = Named::default();
-        for (n, offer) in offers.iter().enumerate() {
-            for (m, name) in offer.names.iter().enumerate() {
-                if !allowed(offer, name) {
-                    continue;
-                }
-                if aliased.contains(&(n, m)) {
-                    if let Some(alias) = offer.filter.alias.get(*name) {
-                        named.shown.push((alias.clone(), n, m));
-                    }
-                    continue;
-                }
-                let clashes = seen.get(name) == Some(&true) || taken.contains_key(*name);
-                let prefixed = several
-                    && match self.prefix {
-                        Prefix::Always => true,
-                        Prefix::OnConflict => clashes,
-                        Prefix::Never => false,
-                    };
-                let wanted = match (several, prefixed) {
-                    (false, _) => String::from(*name),
-                    (true, false) => fit(name, offer.server, name),
-                    (true, true) => fit(&self.prefixed(offer.server, name), offer.server, name),
+        for (n, m, offer, name) in visible {
+            let alias = offer.filter.alias.get(name);
+            if let Some(alias) = alias.filter(|alias| taken.get(*alias) == Some(&(n, m))) {
+                named.shown.push((alias.clone(), n, m));
+                continue;
+            }
+            let prefixed = several
+                && match self.prefix {
+                    Prefix::Always => true,
+                    Prefix::OnConflict => seen.get(name) == Some(&true) || taken.contains_key(name),
+                    Prefix::Never => false,
                 };
-                let found = if !taken.contains_key(&wanted) {
-                    Some(wanted)
-                } else if several && self.prefix != Prefix::Never {
-                    Some(shortened(&wanted, offer.server, name))
-                        .filter(|other| !taken.contains_key(other))
-                } else {
-                    None
-                };
-                match found {
-                    Some(shown) => {
-                        taken.insert(shown.clone(), (n, m));
-                        named.shown.push((shown, n, m));
-                    }
-                    None => named.hidden.push((n, m)),
+            let wanted = match (several, prefixed) {
+                (false, _) => String::from(name),
+                (true, false) => fit(name, offer.server, name),
+                (true, true) => fit(&self.prefixed(offer.server, name), offer.server, name),
+            };
+            let found = if !taken.contains_key(&wanted) {
+                Some(wanted)
+            } else if several && self.prefix != Prefix::Never {
+                Some(shortened(&wanted, offer.server, name))
+                    .filter(|other| !taken.contains_key(other))
+            } else {
+                None
+            };
+            match found {
+                Some(shown) => {
+                    taken.insert(shown.clone(), (n, m));
+                    named.shown.push((shown, n, m));
                 }
+                None => named.hidden.push((n, m)),
             }
         }
         named
@@ -182,6 +173,8 @@ fn digest(server: &str, own: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+
     use super::*;
 
     fn offers<'a>(all: &'a [(&'a str, &'a [&'a str], &'a Filter)]) -> Vec<Offer<'a>> {

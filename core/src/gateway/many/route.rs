@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use super::catalogue::List;
 use super::merged::Servers;
 use super::search::{self, Expose};
-use crate::gateway::at::ServerId;
+use crate::gateway::at::{At, ServerId};
 use crate::gateway::machine::Gateway;
-use crate::gateway::rewrite::with;
+use crate::gateway::rewrite::{quoted, with};
 use crate::gateway::tasks::{self, is_about_task};
-use crate::jsonrpc::{code, get, get_path, quote, string};
+use crate::jsonrpc::{code, get, get_path, string};
 use crate::protocol::fault::Fault;
 use crate::protocol::method;
 use crate::protocol::revision::Era;
@@ -25,7 +25,9 @@ impl Gateway {
         match request.message.method() {
             method::SET_LEVEL if request.peer.is_some() => self.set_level(&request),
             method::LISTEN => self.listen(&request),
-            method::TOOLS_CALL if self.many.expose == Expose::Search => self.use_search(request),
+            method::TOOLS_CALL if self.many.config.expose == Expose::Search => {
+                self.use_search(request)
+            }
             method::TOOLS_CALL
             | method::PROMPTS_GET
             | method::RESOURCES_READ
@@ -82,7 +84,7 @@ impl Gateway {
         };
         let guest = request.peer.and_then(|peer| Some((peer, self.many.guests.get(&peer)?)));
         let Some(server) = self.servers.get_mut(&id) else { return };
-        let mut at = crate::gateway::at::At { server, hub: &mut self.hub };
+        let mut at = At { server, hub: &mut self.hub };
         if let Some((peer, guest)) = guest {
             at.join(peer, guest);
         }
@@ -119,10 +121,8 @@ impl Gateway {
         self.refresh(List::Templates);
         let servers = Servers { order: &self.many.order, all: &self.servers };
         let merged = &self.many.merged;
-        let listed = [List::Resources, List::Templates].into_iter().find_map(|list| {
-            let (id, _) = merged.owner(list, uri, &servers)?;
-            Some(id)
-        });
+        let mut lists = [List::Resources, List::Templates].into_iter();
+        let listed = lists.find_map(|list| Some(merged.owner(list, uri, &servers)?.0));
         listed.or_else(|| merged.template(uri)).filter(|id| self.may_read(*id, uri))
     }
 
@@ -136,7 +136,7 @@ impl Gateway {
                 let servers = self.servers();
                 let found = servers.iter().filter_map(|server| {
                     let own = match self.many.has_several() {
-                        true => self.many.naming.strip(&server.config.name, &name.shown)?,
+                        true => self.many.config.naming.strip(&server.config.name, &name.shown)?,
                         false => &name.shown,
                     };
                     server.filter(name.list).allows(own).then_some((server.id, own))
@@ -215,12 +215,10 @@ fn named(method: &str, params: &str) -> Option<Name> {
 
 /// The parameters with the server's own name in the place of the one that hosts see.
 fn renamed(params: &str, name: &Name, own: &str) -> String {
-    let mut quoted = String::with_capacity(own.len() + 2);
-    quote(own, &mut quoted);
     if !name.by_ref {
-        return with(params, "name", &quoted);
+        return with(params, "name", &quoted(own));
     }
-    let reference = with(get(params, "ref").unwrap_or("{}"), "name", &quoted);
+    let reference = with(get(params, "ref").unwrap_or("{}"), "name", &quoted(own));
     with(params, "ref", &reference)
 }
 
@@ -240,9 +238,7 @@ fn unknown(request: &Request<'_>) -> Fault {
             let legacy_read = request.revision.era() == Era::Legacy
                 && request.message.method() == method::RESOURCES_READ;
             let code = if legacy_read { code::RESOURCE_NOT_FOUND } else { code::INVALID_PARAMS };
-            let mut data = String::from(r#"{"uri":"#);
-            quote(shown, &mut data);
-            data.push('}');
+            let data = with("{}", "uri", &quoted(shown));
             Fault::with_data(code, &alloc::format!("Unknown resource: {shown}"), &data)
         }
     }
