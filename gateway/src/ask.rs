@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcpx_core::client;
 use mcpx_core::client::oneshot::{Answer, Config, Job, Limits, OneShot};
 use mcpx_core::client::session::{self, Trouble};
+use mcpx_core::gateway;
 
 use crate::args::{Common, Print};
 use crate::error::{Error, Exit};
@@ -59,9 +60,10 @@ pub(crate) fn list(print: &Print, common: &Common) -> Result<Exit, Error> {
 fn visit(job: Job, print: &Print, common: &Common) -> Result<(String, Answer), Error> {
     let mut found = upstream::find_one(common)?;
     let tls = found.tls()?;
-    let Some(Upstream { name, place, protocol, .. }) = found.all.pop() else {
+    let Some(Upstream { server, .. }) = found.all.pop() else {
         return Err(Error::usage("there is no server"));
     };
+    let gateway::Server { name, place, protocol, .. } = server;
     let mut limits = Limits::default();
     limits.total = print.timeout.unwrap_or(limits.total);
     let upstream = client::Limits {

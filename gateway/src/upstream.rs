@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use mcpx_core::client::Place;
-use mcpx_core::client::probe::Protocol;
 use mcpx_core::driver::{Command, Target};
 use mcpx_core::gateway;
 use mcpx_core::wire::http1::Url;
@@ -14,18 +13,11 @@ use crate::error::Error;
 use crate::listen::host_and_port;
 use crate::{report, tls};
 
-/// A server, and what to call it in messages.
+/// A server, and what is needed to reach it.
 #[derive(Debug)]
 pub(crate) struct Upstream {
-    pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) server: gateway::Server,
     pub(crate) tls: tls::Options,
-    pub(crate) protocol: Protocol,
-    /// Whether it is started before anybody needs it.
-    pub(crate) eager: bool,
-    pub(crate) limits: gateway::Limits,
-    /// What hosts see of it.
-    pub(crate) view: gateway::View,
 }
 
 /// The servers behind us, and how hosts see them.
@@ -37,32 +29,13 @@ pub(crate) struct Upstreams {
 
 impl Upstream {
     /// A server of which nothing more is said.
-    pub(crate) fn new(name: String, place: Place) -> Self {
-        Self {
-            name,
-            place,
-            tls: tls::Options::default(),
-            protocol: Protocol::Auto,
-            eager: false,
-            limits: gateway::Limits::default(),
-            view: gateway::View::default(),
-        }
-    }
-
-    /// What the core has to know of it.
-    fn server(&self) -> gateway::Server {
-        gateway::Server {
-            protocol: self.protocol,
-            eager: self.eager,
-            limits: self.limits.clone(),
-            view: self.view.clone(),
-            ..gateway::Server::new(&self.name, self.place.clone())
-        }
+    fn new(name: &str, place: Place) -> Self {
+        Self { server: gateway::Server::new(name, place), tls: tls::Options::default() }
     }
 
     /// Adds what is needed to reach it, if it is at a URL.
     fn add_tls(&self, settings: &mut tls::Settings) -> Result<(), Error> {
-        let Place::Url { url, .. } = &self.place else { return Ok(()) };
+        let Place::Url { url, .. } = &self.server.place else { return Ok(()) };
         let variable = |name: &str| std::env::var(name).ok();
         let (host, port) = (url.host(), url.port());
         let added = if url.is_secure() {
@@ -70,11 +43,11 @@ impl Upstream {
         } else {
             settings.add_plain(host, port, variable)
         };
-        added.map_err(|why| Error::usage(format!("{}: {why}", self.name)))?;
+        added.map_err(|why| Error::usage(format!("{}: {why}", self.server.name)))?;
         if url.is_secure() && self.tls.insecure {
             report::say(&format!(
                 "{}: its certificate is not checked, so anybody could answer for it",
-                self.name
+                self.server.name
             ));
         }
         Ok(())
@@ -84,7 +57,7 @@ impl Upstream {
 impl Upstreams {
     /// What the core has to know of them.
     pub(crate) fn servers(&self) -> Vec<gateway::Server> {
-        self.all.iter().map(Upstream::server).collect()
+        self.all.iter().map(|upstream| upstream.server.clone()).collect()
     }
 
     /// What is needed to reach them.
@@ -100,15 +73,28 @@ impl Upstreams {
 /// The servers that the command line names. The built-in one is a process of our own
 /// program.
 pub(crate) fn find(common: &Common) -> Result<Upstreams, Error> {
+    let one =
+        |upstream| Upstreams { all: vec![upstream], catalogue: gateway::Catalogue::default() };
     let mut found = match &common.source {
         Source::Config(path) => file(path)?,
-        source => {
-            let all = vec![named(source)?];
-            Upstreams { all, catalogue: gateway::Catalogue::default() }
+        Source::Demo => one(ourselves("demo", vec!["serve".into(), "--demo".into()])?),
+        Source::Url(address) => {
+            let place =
+                at(address, Vec::new()).map_err(|why| Error::usage(format!("--url: {why}")))?;
+            let name = match &place {
+                Place::Url { url, .. } => url.authority().to_string(),
+                _ => address.clone(),
+            };
+            one(Upstream::new(&name, place))
+        }
+        Source::Command { program, args } => {
+            let command =
+                Command { program: program.clone(), args: args.clone(), ..Command::default() };
+            one(Upstream::new(&base_name(program), Place::Process(command)))
         }
     };
     if let Some(protocol) = common.protocol {
-        found.all.iter_mut().for_each(|upstream| upstream.protocol = protocol);
+        found.all.iter_mut().for_each(|upstream| upstream.server.protocol = protocol);
     }
     if let Some(expose) = common.expose {
         found.catalogue.expose = expose;
@@ -120,7 +106,7 @@ pub(crate) fn find(common: &Common) -> Result<Upstreams, Error> {
 pub(crate) fn find_one(common: &Common) -> Result<Upstreams, Error> {
     let mut found = find(common)?;
     let plain = found.catalogue.expose == gateway::Expose::All
-        && matches!(found.all.as_slice(), [one] if one.view == gateway::View::default());
+        && matches!(found.all.as_slice(), [one] if one.server.view == gateway::View::default());
     let Source::Config(path) = &common.source else { return Ok(found) };
     if !plain {
         let path = path.to_str().ok_or_else(|| Error::usage("--config is not Unicode text"))?;
@@ -141,28 +127,6 @@ fn file(path: &Path) -> Result<Upstreams, Error> {
     Ok(Upstreams { all: read.upstreams, catalogue: read.catalogue })
 }
 
-fn named(source: &Source) -> Result<Upstream, Error> {
-    match source {
-        Source::Demo => ourselves("demo", vec!["serve".into(), "--demo".into()]),
-        Source::Url(address) => {
-            let place =
-                at(address, Vec::new()).map_err(|why| Error::usage(format!("--url: {why}")))?;
-            let name = match &place {
-                Place::Url { url, .. } => url.authority().to_string(),
-                _ => address.clone(),
-            };
-            Ok(Upstream::new(name, place))
-        }
-        Source::Config(path) => Err(Error::usage(format!("{} is a file", path.display()))),
-        Source::Command { program, args } => {
-            let command =
-                Command { program: program.clone(), args: args.clone(), ..Command::default() };
-            let (name, place) = (base_name(program), Place::Process(command));
-            Ok(Upstream::new(name, place))
-        }
-    }
-}
-
 /// A process of our own program.
 fn ourselves(name: &str, args: Vec<String>) -> Result<Upstream, Error> {
     let program = std::env::current_exe()
@@ -171,7 +135,7 @@ fn ourselves(name: &str, args: Vec<String>) -> Result<Upstream, Error> {
         .into_string()
         .map_err(|_| Error::failed("the path of our own program is not Unicode text"))?;
     let command = Command { program, args, ..Command::default() };
-    Ok(Upstream::new(name.into(), Place::Process(command)))
+    Ok(Upstream::new(name, Place::Process(command)))
 }
 
 /// Where a server is that listens: at a URL, which is sent `fields`, or at a socket.

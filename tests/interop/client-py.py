@@ -18,15 +18,11 @@ import mcp_types as types
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
+import questions
+
 PATIENCE = 20
 MODE = "legacy" if os.environ.get("MODE") == "legacy" else "auto"
 NAME = "py-legacy" if MODE == "legacy" else "py"
-QUESTIONS = os.environ.get("CHECKS") == "questions"
-ANSWERS = {
-    "form": "heard: accept Ada Lovelace",
-    "model": "heard: a sampled answer",
-    "roots": "heard: file:///interop",
-}
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
@@ -165,15 +161,6 @@ class Checks:
         await self.client.call_tool("toggle-simulated-logging", {})
         assert self.logged and "message" in str(self.logged[0].data), self.logged
 
-    def questions(self):
-        for what, heard in ANSWERS.items():
-
-            async def ask(what=what, heard=heard):
-                result = await self.client.call_tool(f"ask_{what}", {})
-                assert texts(result) == heard, result
-
-            yield f"ask-{what}", ask
-
     async def unknown_tool(self):
         # An error of the protocol or of the tool, as the server likes it.
         try:
@@ -211,7 +198,7 @@ async def main():
             checks.report("ok", stage)
             print(f"# {NAME}: {client.protocol_version}", file=sys.stderr)
             stage = "close"
-            for name, work in checks.questions() if QUESTIONS else (
+            for name, work in questions.checks(checks.client.call_tool, texts) if questions.ONLY else (
                 ("tools-list", checks.tools_list),
                 ("echo", checks.echo_text),
                 ("progress", checks.progress),

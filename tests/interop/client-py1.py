@@ -19,14 +19,10 @@ import mcp.types as types
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.sse import sse_client
 
+import questions
+
 PATIENCE = 20
 NAME = os.environ["NAME"]
-QUESTIONS = os.environ.get("CHECKS") == "questions"
-ANSWERS = {
-    "form": "heard: accept Ada Lovelace",
-    "model": "heard: a sampled answer",
-    "roots": "heard: file:///interop",
-}
 
 
 def texts(result):
@@ -80,15 +76,6 @@ class Checks:
 
     async def roots(self, _context):
         return types.ListRootsResult(roots=[types.Root(uri="file:///interop", name="interop")])
-
-    def questions(self):
-        for what, heard in ANSWERS.items():
-
-            async def ask(what=what, heard=heard):
-                result = await self.session.call_tool(f"ask_{what}", {})
-                assert texts(result) == heard, result
-
-            yield f"ask-{what}", ask
 
     async def echo(self, message="still here"):
         result = await self.session.call_tool("echo", {"message": message})
@@ -164,7 +151,7 @@ async def main():
     try:
         async with streams(transport, target) as (read, write):
             callbacks = {"sampling_callback": checks.sample}
-            if QUESTIONS:
+            if questions.ONLY:
                 callbacks["elicitation_callback"] = checks.elicit
                 callbacks["list_roots_callback"] = checks.roots
             session = ClientSession(read, write, **callbacks)
@@ -175,7 +162,7 @@ async def main():
                 checks.report("ok", stage)
                 print(f"# {NAME}: {welcome.protocolVersion}", file=sys.stderr)
                 stage = "close"
-                for name, work in checks.questions() if QUESTIONS else (
+                for name, work in questions.checks(checks.session.call_tool, texts) if questions.ONLY else (
                     ("tools-list", checks.tools_list),
                     ("echo", checks.echo_text),
                     ("progress", checks.progress),

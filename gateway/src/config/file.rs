@@ -65,9 +65,9 @@ pub(super) fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
     let mut upstreams: Vec<Upstream> = Vec::new();
     for (name, server, at) in enabled {
         let upstream = reader.server(name, server, &at)?;
-        let same = |other: &&Upstream| gateway::prefix(&other.name) == gateway::prefix(name);
+        let same = |other: &&Upstream| gateway::prefix(&other.server.name) == gateway::prefix(name);
         if let Some(other) = upstreams.iter().find(same) {
-            let (a, b) = (&other.name, name);
+            let (a, b) = (&other.server.name, name);
             return Err(format!("{key}: \"{a}\" and \"{b}\" would look the same: rename one"));
         }
         upstreams.push(upstream);

@@ -54,14 +54,15 @@ impl Reader<'_> {
         at: &str,
     ) -> Result<Upstream, String> {
         let place = self.place(server, at)?;
-        Ok(Upstream {
-            tls: self.tls(server.get("tls"), &format!("{at}.tls"))?,
+        let tls = self.tls(server.get("tls"), &format!("{at}.tls"))?;
+        let server = gateway::Server {
             protocol: self.protocol(server.get("protocol"), &format!("{at}.protocol"))?,
             eager: self.eager(server.get("start"), &format!("{at}.start"))?,
             limits: limits(server, at)?,
             view: view::view(self, server, at)?,
-            ..Upstream::new(name.to_string(), place)
-        })
+            ..gateway::Server::new(name, place)
+        };
+        Ok(Upstream { server, tls })
     }
 
     pub(super) fn ignore(&mut self, object: &Map<String, Value>, at: &str, known: &[&str]) {

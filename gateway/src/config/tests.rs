@@ -1,14 +1,12 @@
 use std::env::VarError;
-
 use std::time::Duration;
 
 use mcpx_core::client::Place;
 use mcpx_core::client::probe::Protocol;
-use mcpx_core::driver;
+use mcpx_core::{driver, gateway};
 
 use super::file::{self, Read};
 use crate::tls;
-use crate::upstream::Upstream;
 
 fn lookup(name: &str) -> Result<String, VarError> {
     match name {
@@ -23,8 +21,8 @@ fn read(text: &str) -> Result<Read, String> {
 }
 
 /// The only server.
-fn one(text: &str) -> Upstream {
-    read(text).unwrap().upstreams.pop().unwrap()
+fn one(text: &str) -> gateway::Server {
+    read(text).unwrap().upstreams.pop().unwrap().server
 }
 
 #[test]
@@ -50,10 +48,10 @@ fn a_command_is_read() {
             \"cwd\": \".\", \"autoApprove\": []}}}",
     )
     .unwrap();
-    assert_eq!(read.upstreams[0].name, "on");
+    assert_eq!(read.upstreams[0].server.name, "on");
     assert_eq!(read.warnings.len(), 1);
     assert!(read.warnings[0].starts_with("mcpServers.on.autoApprove "));
-    let Place::Process(command) = read.upstreams.into_iter().next().unwrap().place else {
+    let Place::Process(command) = read.upstreams.into_iter().next().unwrap().server.place else {
         panic!()
     };
     let expected = driver::Command {
@@ -71,7 +69,7 @@ fn what_a_server_speaks_and_how_long_it_takes_is_read() {
         let text = format!(r#"{{"mcpServers": {{"s": {{"command": "x"{members}}}}}}}"#);
         let mut read = read(&text).unwrap();
         assert!(read.warnings.is_empty(), "{:?}", read.warnings);
-        read.upstreams.remove(0)
+        read.upstreams.remove(0).server
     };
     let server = read("");
     assert!(server.protocol == Protocol::Auto && !server.eager);

@@ -71,30 +71,49 @@ fn listener(door: Door) -> ListenerId {
 fn place(upstream: Upstream) -> Place {
     let program =
         |program: &str| Place::Process(Command { program: program.into(), ..Command::default() });
-    let url = |url: &str| Place::Url {
-        url: Url::parse(url).unwrap_or_else(|error| panic!("{url}: {error}")),
-        fields: Vec::new(),
-    };
     match upstream {
         Upstream::Demo | Upstream::Child => program("demo"),
         Upstream::Scripted => program("scripted"),
         Upstream::Missing => program("missing"),
-        Upstream::Url => url("http://localhost:9000/mcp"),
-        Upstream::Refused => url("http://localhost:1/mcp"),
-        Upstream::Unresolved => url("http://nowhere.invalid:9000/mcp"),
+        Upstream::Url => at("http://localhost:9000/mcp"),
+        Upstream::Refused => at("http://localhost:1/mcp"),
+        Upstream::Unresolved => at("http://nowhere.invalid:9000/mcp"),
     }
+}
+
+/// An empty world of a seed.
+fn world(seed: u64) -> World {
+    let mut rng = Rng::new(seed);
+    let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
+    World::new(rng.number(), weather)
+}
+
+/// Makes the demo server a program.
+fn install_demo(world: &mut World) {
+    let demo = |seed| Box::new(Demo::new(endpoint(vec![server::Listener::Stdio]), seed));
+    world.install("demo", Box::new(move |_, seed| demo(seed)));
+}
+
+/// Has a demo server listen at a port of localhost.
+fn serve_demo(world: &mut World, port: usize) -> NodeId {
+    let seed = world.rng().seed();
+    let bind = format!("127.0.0.1:{port}");
+    let node = world.add(Box::new(Demo::new(endpoint(vec![http(&bind)]), seed)));
+    world.listen(&format!("localhost:{port}"), node, ListenerId(0));
+    node
+}
+
+/// A server at a URL.
+fn at(url: &str) -> Place {
+    let url = Url::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+    Place::Url { url, fields: Vec::new() }
 }
 
 impl Sim {
     /// The world of a seed. Seed 0 has no weather.
     pub fn new(seed: u64, upstream: Upstream) -> Self {
-        let mut rng = Rng::new(seed);
-        let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
-        let mut world = World::new(rng.number(), weather);
-        world.install(
-            "demo",
-            Box::new(|_, seed| Box::new(Demo::new(endpoint(vec![server::Listener::Stdio]), seed))),
-        );
+        let mut world = world(seed);
+        install_demo(&mut world);
         let scripted = || {
             let mut script = Script::default();
             Odd::on_pipe(Box::new(move |heard| script.hear(&heard.message)))
@@ -102,10 +121,7 @@ impl Sim {
         world.install("scripted", Box::new(move |_, _| Box::new(scripted())));
         let mut server = None;
         if upstream == Upstream::Url {
-            let seed = world.rng().seed();
-            let node = world.add(Box::new(Demo::new(endpoint(vec![http("127.0.0.1:9000")]), seed)));
-            world.listen("localhost:9000", node, ListenerId(0));
-            server = Some(node);
+            server = Some(serve_demo(&mut world, 9000));
         }
         let seed = world.rng().seed();
         if let Upstream::Demo = upstream {
@@ -120,25 +136,15 @@ impl Sim {
     /// The world of a seed, with a gateway before several servers, `s0`, `s1` and so on,
     /// each of them the demo server where it says, and taken to speak what it says.
     pub fn among(seed: u64, servers: &[(Upstream, Protocol)]) -> Self {
-        let mut rng = Rng::new(seed);
-        let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
-        let mut world = World::new(rng.number(), weather);
-        world.install(
-            "demo",
-            Box::new(|_, seed| Box::new(Demo::new(endpoint(vec![server::Listener::Stdio]), seed))),
-        );
+        let mut world = world(seed);
+        install_demo(&mut world);
         let mut configured = Vec::new();
         for (n, (upstream, protocol)) in servers.iter().enumerate() {
             let place = match upstream {
                 Upstream::Url => {
-                    let seed = world.rng().seed();
-                    let at = format!("localhost:{}", 9000 + n);
-                    let bind = format!("127.0.0.1:{}", 9000 + n);
-                    let node = world.add(Box::new(Demo::new(endpoint(vec![http(&bind)]), seed)));
-                    world.listen(&at, node, ListenerId(0));
-                    let url = format!("http://{at}/mcp");
-                    let url = Url::parse(&url).unwrap_or_else(|error| panic!("{url}: {error}"));
-                    Place::Url { url, fields: Vec::new() }
+                    let port = 9000 + n;
+                    serve_demo(&mut world, port);
+                    at(&format!("http://localhost:{port}/mcp"))
                 }
                 other => place(*other),
             };
@@ -153,9 +159,7 @@ impl Sim {
     /// The world of a seed, with a gateway before a server of the test's: the program
     /// `server`, or whatever listens at `localhost:9000`.
     pub fn before(seed: u64, url: bool, settle: impl FnOnce(&mut World)) -> Self {
-        let mut rng = Rng::new(seed);
-        let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
-        let mut world = World::new(rng.number(), weather);
+        let mut world = world(seed);
         settle(&mut world);
         let place = match url {
             true => place(Upstream::Url),

@@ -109,10 +109,7 @@ impl Many {
     /// Answers what a server was asked last.
     fn reply(&mut self, name: &str, result: &str) -> String {
         let conn = self.server(name);
-        let asked = self.world.hear(conn);
-        let id = id_of(&asked);
-        self.world.say(conn, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
-        asked
+        self.world.reply(conn, result)
     }
 
     fn pass(&mut self, time: Duration) {

@@ -138,6 +138,14 @@ impl World {
         lines.remove(0)
     }
 
+    /// Answers what a server was asked first with a result.
+    fn reply(&mut self, server: ConnId, result: &str) -> String {
+        let asked = self.hear(server);
+        let id = id_of(&asked);
+        self.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+        asked
+    }
+
     fn silent(&mut self, conn: ConnId) -> bool {
         self.lines.entry(conn).or_default().is_empty()
     }

@@ -23,31 +23,23 @@ fn answer(world: &mut World, conn: ConnId) -> String {
     lines.into_iter().find(|line| line.contains("jsonrpc")).unwrap_or_default()
 }
 
-/// Answers what a server was asked last with a result.
-fn result(world: &mut World, server: ConnId, result: &str) -> String {
-    let asked = world.hear(server);
-    let id = id_of(&asked);
-    world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
-    asked
-}
-
 #[test]
 fn it_is_begun_once_and_declares_nothing() {
     let mut world = World::new();
     let (a, b) = (post(&mut world, "", LIST), post(&mut world, "", LIST));
     let server = *world.spawned.last().unwrap();
-    let asked = result(&mut world, server, r#"{"protocolVersion":"2025-03-26"}"#);
+    let asked = world.reply(server, r#"{"protocolVersion":"2025-03-26"}"#);
     assert_eq!(get_path(&asked, &["params", "capabilities"]), Some("{}"));
     assert_eq!(get_path(&asked, &["params", "clientInfo", "name"]), Some("\"mcpx\""));
     assert!(world.hear(server).contains("notifications/initialized"));
     for (host, name) in [(a, "a"), (b, "b")] {
-        result(&mut world, server, &format!(r#"{{"n":"{name}"}}"#));
+        world.reply(server, &format!(r#"{{"n":"{name}"}}"#));
         let answer = answer(&mut world, host);
         assert_eq!(get(&answer, "id"), Some("4"));
         assert_eq!(get(&answer, "result"), Some(&*format!(r#"{{"n":"{name}"}}"#)));
     }
     let c = post(&mut world, "", LIST);
-    result(&mut world, server, "{}");
+    world.reply(server, "{}");
     assert!(answer(&mut world, c).contains("\"result\":{}"));
     assert_eq!(world.spawned.len(), 1);
     // It has nobody to ask, and nobody to tell.
@@ -66,7 +58,7 @@ fn it_is_begun_anew_when_it_died() {
     let mut world = World::new();
     let a = post(&mut world, "", LIST);
     let first = *world.spawned.last().unwrap();
-    result(&mut world, first, r#"{"protocolVersion":"2025-11-25"}"#);
+    world.reply(first, r#"{"protocolVersion":"2025-11-25"}"#);
     world.handle(Input::Finished { conn: first });
     world.handle(Input::Exited { conn: first, status: ExitStatus::Code(3) });
     assert!(answer(&mut world, a).contains("exited with code 3"));
@@ -74,9 +66,9 @@ fn it_is_begun_anew_when_it_died() {
     let b = post(&mut world, "", LIST);
     let second = *world.spawned.last().unwrap();
     assert_ne!(first, second);
-    result(&mut world, second, r#"{"protocolVersion":"2025-11-25"}"#);
+    world.reply(second, r#"{"protocolVersion":"2025-11-25"}"#);
     world.hear(second);
-    result(&mut world, second, "{}");
+    world.reply(second, "{}");
     assert!(answer(&mut world, b).contains("\"result\":{}"));
 }
 
@@ -85,13 +77,13 @@ fn it_ends_when_nobody_uses_it() {
     let mut world = World::new();
     let a = post(&mut world, "", LIST);
     let server = *world.spawned.last().unwrap();
-    result(&mut world, server, r#"{"protocolVersion":"2025-11-25"}"#);
+    world.reply(server, r#"{"protocolVersion":"2025-11-25"}"#);
     world.hear(server);
     // A call that runs is use.
     world.now = world.now + Duration::from_secs(601);
     world.handle(Input::Tick);
     assert!(!world.finished.contains(&server));
-    result(&mut world, server, "{}");
+    world.reply(server, "{}");
     answer(&mut world, a);
     world.now = world.now + Duration::from_secs(601);
     world.handle(Input::Tick);
@@ -124,7 +116,7 @@ fn a_server_that_refuses_or_keeps_silent_is_told_of() {
     assert!(answer(&mut world, b).contains("it does not answer"));
     let c = post(&mut world, "", LIST);
     let server = *world.spawned.last().unwrap();
-    result(&mut world, server, r#"{"protocolVersion":"x"}"#);
+    world.reply(server, r#"{"protocolVersion":"x"}"#);
     assert!(answer(&mut world, c).contains("unknown protocolVersion"));
     assert_eq!(world.spawned.len(), 4);
 }
@@ -135,11 +127,11 @@ fn hosts_of_all_revisions_share_it() {
     let tools = r#"{"tools":[{"name":"n","title":"t"}]}"#;
     let old = post(&mut world, "MCP-Protocol-Version: 2024-11-05\r\n", LIST);
     let server = *world.spawned.last().unwrap();
-    result(&mut world, server, r#"{"protocolVersion":"2025-11-25"}"#);
+    world.reply(server, r#"{"protocolVersion":"2025-11-25"}"#);
     world.hear(server);
-    result(&mut world, server, tools);
+    world.reply(server, tools);
     let new = post(&mut world, "MCP-Protocol-Version: 2025-11-25\r\n", LIST);
-    result(&mut world, server, tools);
+    world.reply(server, tools);
     let told = answer(&mut world, old);
     assert_eq!(get(&told, "result"), Some(r#"{"tools":[{"name":"n"}]}"#));
     assert_eq!(get(&answer(&mut world, new), "result"), Some(tools));

@@ -15,13 +15,6 @@ fn before(protocol: Protocol) -> World {
     World::with(Config::new(server, endpoint))
 }
 
-fn reply(world: &mut World, server: ConnId, result: &str) -> String {
-    let asked = world.hear(server);
-    let id = id_of(&asked);
-    world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
-    asked
-}
-
 fn pass(world: &mut World, time: Duration) {
     world.now = world.now + time;
     world.handle(Input::Tick);
@@ -39,11 +32,8 @@ fn tsk_05_tsk_08_a_task_has_an_id_of_ours_which_is_good_for_its_host_alone() {
         )
     };
     world.say(host, &request(1, "tools/call", r#""name":"n""#));
-    let call = reply(
-        &mut world,
-        server,
-        r#"{"resultType":"task","taskId":"t","status":"working","ttlMs":null}"#,
-    );
+    let call = world
+        .reply(server, r#"{"resultType":"task","taskId":"t","status":"working","ttlMs":null}"#);
     assert!(call.contains(r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#), "{call}");
     let created = world.hear(host);
     let id = get_path(&created, &["result", "taskId"]).unwrap().to_string();
@@ -52,7 +42,7 @@ fn tsk_05_tsk_08_a_task_has_an_id_of_ours_which_is_good_for_its_host_alone() {
     let about = format!(r#""taskId":{id}"#);
     for (n, method) in [(2, "tasks/get"), (3, "tasks/cancel")] {
         world.say(host, &request(n, method, &about));
-        let asked = reply(&mut world, server, r#"{"taskId":"t","status":"working"}"#);
+        let asked = world.reply(server, r#"{"taskId":"t","status":"working"}"#);
         assert_eq!(get_path(&asked, &["params", "taskId"]), Some(r#""t""#));
         // The same task has the same id.
         assert_eq!(get_path(&world.hear(host), &["result", "taskId"]), Some(&*id));
@@ -87,9 +77,7 @@ fn errand() -> (World, ConnId, ConnId) {
     let host = world.host();
     world.say(host, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{}}}"#);
     let server = *world.spawned.last().unwrap();
-    reply(
-        &mut world,
-        server,
+    world.reply(server,
         r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#,
     );
     let welcome = world.hear(host);
@@ -98,8 +86,7 @@ fn errand() -> (World, ConnId, ConnId) {
         host,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"n","task":{}}}"#,
     );
-    let call = reply(
-        &mut world,
+    let call = world.reply(
         server,
         r#"{"resultType":"task","taskId":"t","status":"working","pollIntervalMs":500}"#,
     );
@@ -113,7 +100,7 @@ fn lm_tasks_of_a_modern_server_are_waited_for_and_answered_once() {
     let (mut world, host, server) = errand();
     assert!(world.silent(server));
     pass(&mut world, Duration::from_millis(500));
-    let asked = reply(&mut world, server, r#"{"taskId":"t","status":"working"}"#);
+    let asked = world.reply(server, r#"{"taskId":"t","status":"working"}"#);
     assert_eq!(
         (get(&asked, "method"), get_path(&asked, &["params", "taskId"])),
         (Some(r#""tasks/get""#), Some(r#""t""#))
@@ -123,14 +110,14 @@ fn lm_tasks_of_a_modern_server_are_waited_for_and_answered_once() {
     assert!(world.silent(server));
     pass(&mut world, Duration::from_millis(501));
     let wanted = r#"{"taskId":"t","status":"input_required","pollIntervalMs":200,"inputRequests":{"k":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{}}}}}"#;
-    reply(&mut world, server, wanted);
+    world.reply(server, wanted);
     let question = world.hear(host);
     let id = id_of(&question);
     world.say(
         host,
         &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept","content":{{}}}}}}"#),
     );
-    let update = reply(&mut world, server, "{}");
+    let update = world.reply(server, "{}");
     assert_eq!(get(&update, "method"), Some(r#""tasks/update""#));
     assert_eq!(
         get_path(&update, &["params", "inputResponses", "k", "action"]),
@@ -138,11 +125,11 @@ fn lm_tasks_of_a_modern_server_are_waited_for_and_answered_once() {
     );
     // What was asked is not asked again.
     pass(&mut world, Duration::from_millis(201));
-    reply(&mut world, server, wanted);
+    world.reply(server, wanted);
     assert!(world.silent(host));
     pass(&mut world, Duration::from_millis(201));
     let done = r#"{"taskId":"t","status":"completed","result":{"content":[],"resultType":"complete","isError":false}}"#;
-    reply(&mut world, server, done);
+    world.reply(server, done);
     let answer = world.hear(host);
     assert_eq!(get(&answer, "result"), Some(r#"{"content":[],"isError":false}"#));
     assert_eq!(
@@ -160,7 +147,7 @@ fn tsk_07_lm_a_task_that_fails_is_an_error_and_one_that_is_cancelled_a_failed_ca
     ] {
         let (mut world, host, server) = errand();
         pass(&mut world, Duration::from_millis(500));
-        reply(&mut world, server, outcome);
+        world.reply(server, outcome);
         let answer = world.hear(host);
         assert!(answer.contains(expected), "{answer}");
         pass(&mut world, Duration::from_secs(60));
@@ -193,7 +180,7 @@ fn driven(params: &str, session: bool) -> (World, ConnId, ConnId, String) {
     if session {
         world.say(host, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{}}}"#);
         let server = *world.spawned.last().unwrap();
-        reply(&mut world, server, LEGACY);
+        world.reply(server, LEGACY);
         let welcome = world.hear(host);
         assert!(!welcome.contains("tasks"), "{welcome}");
     }
@@ -203,7 +190,7 @@ fn driven(params: &str, session: bool) -> (World, ConnId, ConnId, String) {
     );
     let server = *world.spawned.last().unwrap();
     if !session {
-        reply(&mut world, server, LEGACY);
+        world.reply(server, LEGACY);
         assert!(world.hear(server).contains("notifications/initialized"));
     }
     let asked = world.hear(server);
@@ -236,7 +223,7 @@ fn tsk_01_ml_ll_tools_that_must_be_tasks_are_and_answer_once() {
         // The token lives as long as the task (PRG-06).
         world.say(server, &format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#));
         assert_eq!(get_path(&world.hear(host), &["params", "progressToken"]), Some(r#""p""#));
-        let asked = reply(&mut world, server, r#"{"content":[],"isError":false}"#);
+        let asked = world.reply(server, r#"{"content":[],"isError":false}"#);
         assert_eq!(
             (get(&asked, "method"), get_path(&asked, &["params", "taskId"])),
             (Some(r#""tasks/result""#), Some(r#""t""#))
@@ -270,7 +257,7 @@ fn tsk_02_ll_hosts_of_2025_11_25_have_the_tasks_of_their_server() {
     let host = world.host();
     world.say(host, INITIALIZE);
     let server = *world.spawned.last().unwrap();
-    reply(&mut world, server, LEGACY);
+    world.reply(server, LEGACY);
     assert!(world.hear(host).contains(r#""tasks":{"requests""#));
     for (id, method, params, result) in [
         (1, "tools/call", r#"{"name":"n","task":{"ttl":5}}"#, r#"{"task":{"taskId":"t"}}"#),
@@ -282,7 +269,7 @@ fn tsk_02_ll_hosts_of_2025_11_25_have_the_tasks_of_their_server() {
             host,
             &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#),
         );
-        assert_eq!(get(&reply(&mut world, server, result), "params"), Some(params));
+        assert_eq!(get(&world.reply(server, result), "params"), Some(params));
         assert_eq!(get(&world.hear(host), "result"), Some(result));
     }
     // It says itself which tools must be.
