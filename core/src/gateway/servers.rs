@@ -414,6 +414,12 @@ impl At<'_> {
             link.take(request);
             return self.on_hearing_ended(id, request, peer);
         }
+        if let Some(request) = heard
+            && let Some(Call { kind: CallKind::Attend, .. }) = link.calls.get(&request)
+        {
+            link.take(request);
+            return self.on_unattended(id, request, false);
+        }
         let listen = raw.parse().ok().map(RequestId).filter(|request| {
             matches!(link.calls.get(request), Some(Call { kind: CallKind::Listen { .. }, .. }))
         });

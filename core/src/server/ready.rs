@@ -12,12 +12,13 @@ use crate::protocol::method;
 /// Messages that wait for one host, at most; more are dropped, the oldest first.
 const MOST: usize = 64;
 
-/// Whether a message may go to a host that has not said that it is ready.
+/// Whether a message may go to a host that has not said that it is ready. What withdraws
+/// a question follows it.
 fn is_early(envelope: &Envelope<'_>) -> bool {
     match envelope {
         Envelope::Request { method, .. } => *method == method::PING,
         Envelope::Notification { method, .. } => {
-            matches!(*method, method::MESSAGE | method::PROGRESS | method::CANCELLED)
+            matches!(*method, method::MESSAGE | method::PROGRESS)
         }
         _ => true,
     }

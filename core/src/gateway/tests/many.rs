@@ -26,6 +26,8 @@ struct Many {
     world: World,
     kinds: BTreeMap<String, Kind>,
     sent: u32,
+    /// What they were asked that they answered by themselves.
+    heard: Vec<String>,
 }
 
 impl Many {
@@ -45,7 +47,7 @@ impl Many {
         };
         let config = Config { catalogue, ..Config::of(servers, endpoint) };
         let kinds = kinds.into_iter().map(|(name, kind)| (name.to_string(), kind)).collect();
-        Self { world: World::with(config), kinds, sent: 0 }
+        Self { world: World::with(config), kinds, sent: 0, heard: Vec::new() }
     }
 
     /// Has the servers answer what they answer by themselves.
@@ -53,6 +55,7 @@ impl Many {
         while let Some((conn, line, answer)) = self.next_answer() {
             let lines = self.world.lines.get_mut(&conn).unwrap();
             lines.remove(lines.iter().position(|it| *it == line).unwrap());
+            self.heard.push(line);
             if let Some(answer) = answer {
                 self.world.say(conn, &answer);
             }
@@ -465,6 +468,24 @@ fn what_is_listened_to_has_a_part_at_each_server() {
     many.world.handle(Input::Stop);
     assert!(many.world.hear(host).contains(r#""resultType":"complete""#));
     assert!(many.world.silent(host));
+}
+
+#[test]
+fn a_server_that_ends_our_subscription_is_listened_to_again() {
+    let mut many = two();
+    let host = many.guest();
+    many.ask(host, "tools/list", "{}");
+    let conn = *many.world.programs.iter().find(|(_, it)| *it == "new").unwrap().0;
+    let listens = |many: &Many| many.heard.iter().filter(|it| it.contains("/listen")).count();
+    assert_eq!(listens(&many), 1);
+    let listen = many.heard.iter().find(|line| line.contains("/listen")).unwrap();
+    let id = id_of(listen);
+    many.world.say(conn, &format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#));
+    many.kinds.get_mut("new").unwrap().tools.push("third");
+    many.pass(Duration::from_secs(2));
+    assert_eq!(listens(&many), 2);
+    assert!(many.world.hear(host).contains("tools/list_changed"));
+    assert_eq!(each(&many.ask(host, "tools/list", "{}"), "tools", "name").len(), 5);
 }
 
 #[test]

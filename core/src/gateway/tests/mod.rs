@@ -290,12 +290,18 @@ fn lif_05_nothing_but_log_messages_goes_to_a_host_that_is_not_ready() {
         world.say(server, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     }
     world.say(server, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+    world.say(
+        server,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+    );
     world.say(server, r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#);
     assert!(world.hear(host).contains("notifications/message"));
     assert!(world.silent(host));
     world.say(host, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     assert!(world.hear(host).contains("tools/list_changed"));
     assert!(world.hear(host).contains("roots/list"));
+    let withdrawn = world.hear(host);
+    assert!(withdrawn.contains("notifications/cancelled"), "{withdrawn}");
     assert!(world.silent(host));
 }
 
