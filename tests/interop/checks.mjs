@@ -95,13 +95,15 @@ export async function run(adapter) {
     await check('echo', () => echo('héllo 世界 \u{1f600} \u2028 "\\'));
 
     await check('progress', async () => {
-        const seen = [];
+        const reports = [];
         const result = await call(
             'trigger-long-running-operation',
             { duration: 1, steps: 4 },
-            { onprogress: (progress) => seen.push(progress) },
+            { onprogress: (progress) => reports.push(progress) },
         );
         assert.match(texts(result), /completed/);
+        // The 2.x client reports rounds of its own, without a total, if it is asked meanwhile.
+        const seen = reports.filter(({ message }) => !/^Fulfilling input required/.test(message ?? ''));
         // The last one may be lost in the client, if it comes together with the result.
         const all = [1, 2, 3, 4].slice(0, Math.max(seen.length, 3));
         assert.deepEqual(seen.map((progress) => progress.progress), all);
@@ -176,12 +178,14 @@ export async function run(adapter) {
         }
         await client.setLoggingLevel('debug');
         await call('toggle-simulated-logging', {});
+        // The server may have logged something else before, that it knows our roots for one.
+        const simulated = () => logged.some(({ data }) => /level.message/.test(data));
         const begin = Date.now();
-        while (logged.length === 0 && Date.now() - begin < 3000) {
+        while (!simulated() && Date.now() - begin < 3000) {
             await new Promise((resolve) => setTimeout(resolve, 20));
         }
         await call('toggle-simulated-logging', {});
-        assert.match(`${logged[0]?.data}`, /message/);
+        assert.ok(simulated(), JSON.stringify(logged));
     });
 
     await check('unknown-tool', async () => {
