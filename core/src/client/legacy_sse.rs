@@ -94,7 +94,7 @@ impl Http {
         match (why, legacy.refusal) {
             (None, Some((job, body))) => {
                 let body = Cow::Owned(body);
-                if let Some(event) = self.answer(core, job, legacy.first, body, wires.now) {
+                if let Some(event) = self.answer(core, wires, job, legacy.first, body) {
                     core.events.push_back(event);
                 }
             }

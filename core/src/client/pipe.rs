@@ -335,7 +335,7 @@ fn read_line<'a>(core: &mut Core, wires: &mut Wires, line: Cow<'a, [u8]>) -> Opt
     match Message::parse(line, &jsonrpc::Limits::DEFAULT) {
         Ok(Incoming::Message(message)) => core.event(message, None),
         Ok(Incoming::Batch(batch)) => {
-            core.split(&batch, None);
+            core.split(wires, &batch, None);
             None
         }
         Err(rejected) => {

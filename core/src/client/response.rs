@@ -12,7 +12,6 @@ use super::upstream::{Core, Event, RequestId};
 use super::wires::Wires;
 use crate::driver::ConnId;
 use crate::jsonrpc::{self, Incoming, Kind, Message};
-use crate::time::Instant;
 use crate::wire::http1::{Part, ResponseHead};
 use crate::wire::sse;
 
@@ -199,9 +198,9 @@ impl Http {
                 if initialize && self.fall_back(core, wires, &mut job, request, &body) {
                     return None;
                 }
-                self.answer(core, job, request, body, wires.now)
+                self.answer(core, wires, job, request, body)
             }
-            Task::Resume(request) => self.answer(core, job, request, body, wires.now),
+            Task::Resume(request) => self.answer(core, wires, job, request, body),
             Task::Stream => {
                 self.on_legacy_end(core, wires);
                 None
@@ -246,10 +245,10 @@ impl Http {
     pub(super) fn answer<'a>(
         &mut self,
         core: &mut Core,
+        wires: &mut Wires,
         job: Job,
         request: RequestId,
         body: Cow<'a, [u8]>,
-        now: Instant,
     ) -> Option<Event<'a>> {
         if !core.open.contains(&request) {
             return None;
@@ -264,7 +263,7 @@ impl Http {
             match job.status {
                 // A stream that ended early can be taken up again if it had ids.
                 200 if resumable(core, &job) => {
-                    return self.poll_later(core, &job, request, now);
+                    return self.poll_later(core, &job, request, wires.now);
                 }
                 200 => core.fail(request, Failure::Broken),
                 _ if lost => core.lose_session(Some(request)),
@@ -289,7 +288,7 @@ impl Http {
                 event
             }
             Ok(Incoming::Batch(batch)) => {
-                core.split(&batch, Some(request));
+                core.split(wires, &batch, Some(request));
                 core.fail(request, Failure::NotMcp("its batch holds no answer".into()));
                 None
             }
@@ -331,7 +330,7 @@ fn take(core: &mut Core, wires: &mut Wires, during: Option<RequestId>, message: 
                 core.events.push_back(event.into_owned());
             }
         }
-        Ok(Incoming::Batch(batch)) => core.split(&batch, during),
+        Ok(Incoming::Batch(batch)) => core.split(wires, &batch, during),
         Err(rejected) => {
             let why = alloc::format!("a message that is not JSON-RPC: {}", rejected.reason);
             core.report_noise(wires, why.as_bytes());

@@ -195,8 +195,17 @@ impl Core {
         wires.output.tell(event::Event::Noise { upstream: self.name.clone(), line });
     }
 
-    /// Reads each message of a batch by itself (2025-03-26).
-    pub(super) fn split(&mut self, batch: &Batch<'_>, during: Option<RequestId>) {
+    /// Reads each message of a batch by itself, if the server's revision knows them:
+    /// 2025-03-26 only (BAT-06).
+    pub(super) fn split(
+        &mut self,
+        wires: &mut Wires,
+        batch: &Batch<'_>,
+        during: Option<RequestId>,
+    ) {
+        if self.revision != Some(Revision::R2025_03_26) {
+            return self.report_noise(wires, b"a batch, which its revision does not know");
+        }
         for element in batch.elements() {
             let parsed =
                 Message::parse(Cow::Borrowed(element.as_bytes()), &jsonrpc::Limits::DEFAULT);
