@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use super::at::{At, Call, CallKind};
+use super::errors;
 use super::modern::Verdict;
 use super::rewrite::with;
 use super::translate;
@@ -113,7 +114,7 @@ impl At<'_> {
         let Some(task) = message.result() else {
             round.errand = None;
             let error = message.error().unwrap_or("{}");
-            let error = translate::error_for_legacy(&method, error);
+            let error = errors::error_for_legacy(&method, error);
             return self.end_down(exchange, Err(error));
         };
         let status = get(task, "status").and_then(string).unwrap_or_default();
@@ -124,7 +125,7 @@ impl At<'_> {
             }
             "failed" => {
                 let error = get(task, "error").unwrap_or("{}");
-                Err(translate::error_for_legacy(&method, error))
+                Err(errors::error_for_legacy(&method, error))
             }
             "cancelled" => {
                 round.errand = None;

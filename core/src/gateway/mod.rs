@@ -24,6 +24,7 @@
 //! | `state` | what modern servers have hosts keep for them |
 //! | `tasks` | the ids of their tasks |
 //! | `project` | from a newer legacy revision to an older one |
+//! | `errors` | the same for errors, in either direction |
 //! | `question` | the same for what the server asks |
 //! | `rewrite` | ids, tokens and identities at the hop |
 //! | `pressure` | who is paused until whom has been read |
@@ -43,6 +44,7 @@ mod config;
 mod dispatch;
 mod drive;
 mod errand;
+mod errors;
 mod hear;
 mod hosts;
 mod machine;

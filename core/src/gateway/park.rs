@@ -15,6 +15,7 @@ use core::fmt::Write as _;
 
 use super::at::{At, Call, CallKind};
 use super::drive::Driven;
+use super::errors;
 use super::rewrite;
 use super::serve::level;
 use super::translate::{self, without};
@@ -438,7 +439,7 @@ impl At<'_> {
                 if get(error, "code") == Some("-32042") && self.visit_first(park, error) {
                     return;
                 }
-                Err(translate::error_for_modern(error))
+                Err(errors::error_for_modern(error))
             }
         };
         self.end_call(park, outcome);

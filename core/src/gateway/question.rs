@@ -32,6 +32,13 @@ pub(super) fn question(method: &str, params: Option<&str>, to: Revision) -> Ques
             let why = "The host speaks an MCP that does not know audio";
             Question::Refused(Fault::new(code::INVALID_PARAMS, why))
         }
+        method::ELICIT
+            if to < Revision::R2025_11_25
+                && get(params, "mode").and_then(string).as_deref() == Some("url") =>
+        {
+            let why = "The host speaks an MCP that does not know elicitation with URLs";
+            Question::Refused(Fault::new(code::INVALID_PARAMS, why))
+        }
         method::ELICIT if to < Revision::R2025_11_25 => match form(params) {
             Some(params) => Question::Changed(params),
             None => Question::Answered(r#"{"action":"cancel"}"#),

@@ -243,8 +243,7 @@ impl At<'_> {
             for id in round.visited.into_values() {
                 let params = alloc::format!(r#"{{"elicitationId":{id}}}"#);
                 let route = Route::Exchange(exchange);
-                let method = "notifications/elicitation/complete";
-                self.hub.endpoint.notify(route, method, Some(&params));
+                self.hub.endpoint.notify(route, method::ELICITED, Some(&params));
             }
         }
     }

@@ -9,10 +9,11 @@ use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
 use super::drive::Driven;
+use super::errors;
 use super::rewrite;
 use super::translate;
 use crate::client::UpstreamId;
-use crate::jsonrpc::{Message, get};
+use crate::jsonrpc::{Message, get, get_path};
 use crate::protocol::fault::Fault;
 use crate::protocol::{meta, method};
 use crate::server::{ExchangeId, Outcome, Request, Route};
@@ -59,6 +60,10 @@ impl At<'_> {
                     self.call_for(&request, can);
                 }
             }
+            method::COMPLETE if !self.offers("completions") => {
+                let fault = Fault::method_not_found(method::COMPLETE);
+                self.refuse(request.exchange, &fault);
+            }
             method::TOOLS_LIST
             | method::PROMPTS_LIST
             | method::RESOURCES_LIST
@@ -71,6 +76,11 @@ impl At<'_> {
         }
     }
 
+    /// Whether the legacy server has this capability.
+    fn offers(&self, name: &str) -> bool {
+        get_path(self.server.shared.introduction(), &["capabilities", name]).is_some()
+    }
+
     /// Sends a modern request to the legacy server, which cannot ask anything.
     fn relay_up(&mut self, id: UpstreamId, request: &Request<'_>) {
         let now = self.hub.now;
@@ -81,8 +91,11 @@ impl At<'_> {
         };
         let token = rewrite::progress_token(params).map(ToString::to_string);
         let ours = token.as_ref().map(|_| link.upstream.next_id().0.to_string());
-        let sent_params = translate::params_for_legacy(params, ours.as_deref());
         let method = request.message.method();
+        let sent_params = translate::params_for_legacy(params, ours.as_deref());
+        let speaks = link.upstream.revision();
+        let older = translate::for_older_server(speaks, method, &sent_params);
+        let sent_params = older.unwrap_or(sent_params);
         let driven = Driven::of(link, method, Some(&sent_params));
         let up = Up { method: method.to_string(), level: level(params).map(ToString::to_string) };
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&sent_params), &[]);
@@ -112,7 +125,7 @@ impl At<'_> {
                 self.hub.endpoint.respond(exchange, Outcome::Result(&result));
             }
             None => {
-                let error = translate::error_for_modern(message.error().unwrap_or("{}"));
+                let error = errors::error_for_modern(message.error().unwrap_or("{}"));
                 self.hub.endpoint.respond(exchange, Outcome::Error(&error));
             }
         }
@@ -122,8 +135,7 @@ impl At<'_> {
     pub(super) fn set_level(&mut self, id: UpstreamId, wanted: Option<&str>) {
         let now = self.hub.now;
         let Some(wanted) = wanted else { return };
-        let logs = get(self.server.shared.introduction(), "capabilities")
-            .is_some_and(|capabilities| get(capabilities, "logging").is_some());
+        let logs = self.offers("logging");
         let Some(link) = self.server.links.get_mut(&id).filter(|_| logs) else { return };
         let enough = |set: &String| translate::reaches(wanted, set);
         if translate::severity(wanted).is_none() || link.level.as_ref().is_some_and(enough) {

@@ -6,7 +6,7 @@ use super::at::{Asker, At, Call, CallKind};
 use super::many::List;
 use super::modern::Verdict;
 use super::question::{Question, question};
-use super::{drive, project, rewrite};
+use super::{drive, project, rewrite, translate};
 use crate::client::{Event, Failure, RequestId, UpstreamId};
 use crate::jsonrpc::{Message, code, get};
 use crate::protocol::fault::Fault;
@@ -121,6 +121,8 @@ impl At<'_> {
                 }
                 let projected = call.projection.and_then(|projection| projection.result(result));
                 let result = projected.as_deref().unwrap_or(result);
+                let legacy = translate::without_kind(result);
+                let result = legacy.as_deref().unwrap_or(result);
                 self.hub.endpoint.respond(exchange, Outcome::Result(result));
             }
             (CallKind::Listen { exchange }, Some(result)) => {
@@ -151,6 +153,8 @@ impl At<'_> {
                 if self.end_part(exchange) {
                     return;
                 }
+                let in_words = if modern { None } else { self.visits_in_words(id, error) };
+                let error = in_words.as_deref().unwrap_or(error);
                 self.hub.endpoint.respond(exchange, Outcome::Error(error));
             }
         }
@@ -369,8 +373,9 @@ impl At<'_> {
                 call.since = now;
             }
             let value = get(params, "progress").and_then(|raw| raw.parse().ok());
-            if let (CallKind::Down { .. }, Some(value)) = (call.kind, value) {
-                // Each round begins anew (PRG-02).
+            let rounds = matches!(call.kind, CallKind::Down { .. } | CallKind::Parked { .. });
+            if let Some(value) = value.filter(|_| rounds) {
+                // Each round may begin anew (PRG-02).
                 if value <= call.shown {
                     return None;
                 }
@@ -423,11 +428,15 @@ impl At<'_> {
         let listen = raw.parse().ok().map(RequestId).filter(|request| {
             matches!(link.calls.get(request), Some(Call { kind: CallKind::Listen { .. }, .. }))
         });
-        // Its result follows, or does not: the host learns by the end of the stream.
         if let Some(request) = listen
-            && let Some(Call { kind: CallKind::Listen { exchange }, .. }) =
+            && let Some(Call { kind: CallKind::Listen { exchange }, spare, .. }) =
                 self.take_call(id, request)
         {
+            if self.server.modern.relistening.knows(exchange)
+                && let Some(request) = spare
+            {
+                return self.relisten_later(request, &Failure::Broken);
+            }
             if self.end_part(exchange) {
                 return;
             }
@@ -448,6 +457,11 @@ impl At<'_> {
         params: Option<&str>,
         during: Option<RequestId>,
     ) {
+        if method == method::ELICITED
+            && self.hub.endpoint.revision_of(peer) < Some(Revision::R2025_11_25)
+        {
+            return;
+        }
         let owner = during
             .and_then(|request| self.server.links.get(&id)?.calls.get(&request)?.kind.exchange());
         let route = match owner {

@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use super::at::{At, Call, CallKind};
+use super::errors;
 use super::hear::Hearing;
 use super::modern::Verdict;
 use super::project::Projection;
@@ -174,7 +175,7 @@ impl At<'_> {
             }
             let outcome = match (get(error, "code"), method) {
                 (Some("-32021"), method::TOOLS_CALL) => Ok(failed_call(error)),
-                _ => Err(translate::error_for_legacy(method, error)),
+                _ => Err(errors::error_for_legacy(method, error)),
             };
             return self.end_down(exchange, outcome);
         };

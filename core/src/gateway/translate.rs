@@ -9,7 +9,7 @@ use core::fmt::Write as _;
 use super::errand::with_extension;
 use super::project::project;
 use super::rewrite::with;
-use crate::jsonrpc::{code, error_object, get, members, quote, with_member};
+use crate::jsonrpc::{get, members, quote, with_member};
 use crate::protocol::revision::Revision;
 use crate::protocol::shape::Shape;
 use crate::protocol::{meta, method};
@@ -19,6 +19,24 @@ pub(super) fn without(object: &str, name: &str) -> String {
     let mut out = String::with_capacity(object.len());
     with_member(object, name, None, &mut out);
     out
+}
+
+/// A legacy server's result without a `resultType`, if it has one, which only the modern
+/// revision knows. Results are long and this is rare, so they are not parsed for it.
+pub(super) fn without_kind(result: &str) -> Option<String> {
+    let named = memchr::memmem::find(result.as_bytes(), br#""resultType""#).is_some();
+    (named && get(result, "resultType").is_some()).then(|| without(result, "resultType"))
+}
+
+/// The parameters of a request for a server of this revision: the first two know nothing
+/// of the other arguments that `completion/complete` may tell (FEA-03).
+pub(super) fn for_older_server(
+    server: Option<Revision>,
+    method: &str,
+    params: &str,
+) -> Option<String> {
+    let knows = server.is_none_or(|server| server >= Revision::R2025_06_18);
+    (method == method::COMPLETE && !knows).then(|| without(params, "context"))
 }
 
 /// The members of an object that are named here.
@@ -207,48 +225,6 @@ pub(super) fn result_for_legacy(method: &str, result: &str, host: Revision) -> S
     }
 }
 
-/// An error of a legacy server for a modern host.
-pub(super) fn error_for_modern(error: &str) -> String {
-    rewritten(error, |code| match code {
-        code::RESOURCE_NOT_FOUND => Some(code::INVALID_PARAMS),
-        code::PARSE_ERROR | code::INVALID_REQUEST | code::URL_ELICITATION_REQUIRED => {
-            Some(code::INTERNAL_ERROR)
-        }
-        code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION => {
-            Some(code::INTERNAL_ERROR)
-        }
-        _ => None,
-    })
-}
-
-/// An error of a modern server for a legacy host.
-pub(super) fn error_for_legacy(method: &str, error: &str) -> String {
-    let names_uri = get(error, "data").is_some_and(|data| get(data, "uri").is_some());
-    rewritten(error, |code| match code {
-        code::INVALID_PARAMS if method == method::RESOURCES_READ && names_uri => {
-            Some(code::RESOURCE_NOT_FOUND)
-        }
-        code::PARSE_ERROR
-        | code::INVALID_REQUEST
-        | code::HEADER_MISMATCH
-        | code::MISSING_CAPABILITY
-        | code::UNSUPPORTED_VERSION => Some(code::INTERNAL_ERROR),
-        _ => None,
-    })
-}
-
-fn rewritten(error: &str, to: impl FnOnce(i32) -> Option<i32>) -> String {
-    let code = get(error, "code").and_then(|raw| raw.parse().ok());
-    let Some(code) = code.filter(|_| get(error, "message").is_some()) else {
-        let why = "The server answered with an error that is none";
-        return error_object(code::INTERNAL_ERROR, why, Some(error));
-    };
-    match to(code) {
-        Some(code) => with(error, "code", &code.to_string()),
-        None => error.to_string(),
-    }
-}
-
 /// A question of a legacy server as an entry of `inputRequests`. What only has a
 /// meaning on its own connection is left out.
 pub(super) fn input_request(method: &str, params: Option<&str>) -> String {
@@ -363,20 +339,6 @@ mod tests {
         );
         let r1 = initialized(r#"{"capabilities":{"completions":{},"extensions":{}}}"#, R2024_11_05);
         assert_eq!(get(&r1, "capabilities"), Some("{}"));
-    }
-
-    #[test]
-    fn errors_are_said_with_the_codes_of_the_host() {
-        let error = |code: i32| error_object(code, "m", Some(r#"{"uri":"u"}"#));
-        let code = |error: String| get(&error, "code").map(String::from);
-        for (from, to) in [(-32002, "-32602"), (-32601, "-32601"), (-32600, "-32603"), (7, "7")] {
-            assert_eq!(code(error_for_modern(&error(from))).as_deref(), Some(to));
-        }
-        let legacy = |method, from| code(error_for_legacy(method, &error(from)));
-        assert_eq!(legacy(method::RESOURCES_READ, -32602).as_deref(), Some("-32002"));
-        assert_eq!(legacy(method::TOOLS_CALL, -32602).as_deref(), Some("-32602"));
-        assert_eq!(legacy(method::TOOLS_CALL, -32021).as_deref(), Some("-32603"));
-        assert_eq!(code(error_for_modern("[]")).as_deref(), Some("-32603"));
     }
 
     #[test]

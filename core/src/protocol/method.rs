@@ -44,6 +44,8 @@ pub const SET_LEVEL: &str = "logging/setLevel";
 pub const LIST_ROOTS: &str = "roots/list";
 /// `elicitation/create`: to the host.
 pub const ELICIT: &str = "elicitation/create";
+/// `notifications/elicitation/complete`: to the host.
+pub const ELICITED: &str = "notifications/elicitation/complete";
 /// `sampling/createMessage`: to the host.
 pub const SAMPLE: &str = "sampling/createMessage";
 /// `notifications/tools/list_changed`.

@@ -370,6 +370,17 @@ impl Endpoint {
         self.deliver(route, &Envelope::Notification { method, params })
     }
 
+    /// Whether the host of a session has declared that it can be asked this.
+    pub fn may_ask(
+        &self,
+        peer: PeerId,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<(), NotAsked> {
+        let state = self.peers.get(&peer).ok_or(NotAsked::NoWay)?;
+        state.capabilities.allow(method, params).map_err(NotAsked::Undeclared)
+    }
+
     /// Sends a request to a host of a legacy revision, if that has declared that
     /// it can be asked this. Answered by [`Event::Answer`], or never.
     pub fn ask(
@@ -385,8 +396,8 @@ impl Endpoint {
             }
         };
         let peer = peer.ok_or(NotAsked::NoWay)?;
+        self.may_ask(peer, method, params)?;
         let state = self.peers.get(&peer).ok_or(NotAsked::NoWay)?;
-        state.capabilities.allow(method, params).map_err(NotAsked::Undeclared)?;
         if state.asks.len() >= self.config.limits.in_flight {
             return Err(NotAsked::NoWay);
         }

@@ -1,6 +1,7 @@
 //! The gateway between scripted hosts and a scripted server, without a runtime.
 
 mod again;
+mod bridge;
 mod many;
 mod restarts;
 mod revisions;
@@ -37,6 +38,7 @@ struct World {
     /// The programs that were started.
     programs: BTreeMap<ConnId, String>,
     finished: Vec<ConnId>,
+    closed: Vec<ConnId>,
     signals: Vec<(ConnId, Signal)>,
     exit: bool,
     /// Whether what is asked for comes to be.
@@ -84,6 +86,7 @@ impl World {
             spawned: Vec::new(),
             programs: BTreeMap::new(),
             finished: Vec::new(),
+            closed: Vec::new(),
             signals: Vec::new(),
             exit: false,
             starts: true,
@@ -112,6 +115,7 @@ impl World {
                     self.gateway.sent(self.now, conn, text.len());
                 }
                 Action::Finish(conn) => self.finished.push(conn),
+                Action::Close(conn) => self.closed.push(conn),
                 Action::Signal { conn, signal } => self.signals.push((conn, signal)),
                 Action::Exit => self.exit = true,
                 _ => {}

@@ -4,10 +4,20 @@ use super::*;
 
 /// A host that asks for one revision, before a server that agrees to another.
 fn pair(world: &mut World, host_speaks: &str, server_speaks: &str) -> (ConnId, ConnId) {
+    let can = r#"{"sampling":{},"elicitation":{}}"#;
+    pair_that_can(world, can, host_speaks, server_speaks)
+}
+
+/// The same, and the host can do this.
+fn pair_that_can(
+    world: &mut World,
+    can: &str,
+    host_speaks: &str,
+    server_speaks: &str,
+) -> (ConnId, ConnId) {
     let host = world.host();
     let initialize = INITIALIZE.replace("2025-11-25", host_speaks);
-    let all = r#"{"sampling":{},"elicitation":{}}"#;
-    world.say(host, &initialize.replacen("{}", all, 1));
+    world.say(host, &initialize.replacen("{}", can, 1));
     let server = *world.spawned.last().unwrap();
     let id = id_of(&world.hear(server));
     world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"{server_speaks}","capabilities":{{"completions":{{}},"tools":{{}}}},"serverInfo":{{"name":"s","version":"9"}}}}}}"#));
@@ -85,7 +95,8 @@ fn prg_04_the_first_revision_knows_no_message_of_progress() {
 #[test]
 fn err_10_urls_to_visit_first_are_told_as_they_are() {
     let mut world = World::new();
-    let (host, server) = pair(&mut world, "2025-11-25", "2025-11-25");
+    let can = r#"{"elicitation":{"url":{}}}"#;
+    let (host, server) = pair_that_can(&mut world, can, "2025-11-25", "2025-11-25");
     world.say(host, r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"n"}}"#);
     let id = id_of(&world.hear(server));
     let error = r#"{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://example.com","message":"?"}]}}"#;
