@@ -18,7 +18,7 @@ use crate::protocol::x_mcp_header::{self, Declaration};
 const TOOLS: usize = 4096;
 
 /// The declarations of the tools that have any, by the tools' names.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Schemas {
     tools: BTreeMap<String, Vec<Declaration>>,
 }
@@ -28,7 +28,9 @@ impl Schemas {
     /// the result without them, and their names.
     pub(crate) fn learn(&mut self, result: &str) -> Option<(String, Vec<String>)> {
         // Nearly no list has any: one search instead of a walk.
-        memchr::memmem::find(result.as_bytes(), x_mcp_header::KEYWORD.as_bytes())?;
+        if self.tools.is_empty() {
+            memchr::memmem::find(result.as_bytes(), x_mcp_header::KEYWORD.as_bytes())?;
+        }
         let tools = get(result, "tools")?;
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         for tool in elements(tools) {

@@ -11,7 +11,7 @@ use siphasher::sip::SipHasher;
 use super::config::Server as Config;
 use super::drive::Driven;
 use super::many::{Attention, Catalogue, List, Listens};
-use super::modern::Modern;
+use super::modern::{Modern, Verdict};
 use super::park::{Lease, ParkId, Parking};
 use super::project::Projection;
 use super::revive::Lives;
@@ -258,6 +258,7 @@ impl Server {
             self.parking.deadline(),
             self.watches.deadline(),
             self.lease_deadline(),
+            self.idle_deadline(),
             self.hear_again.next(),
             self.rounds.values().filter_map(Round::deadline).min(),
             self.call_sweep,
@@ -268,11 +269,19 @@ impl Server {
         due.into_iter().flatten().min()
     }
 
+    /// When the process of a modern server ends if nobody uses it.
+    pub(super) fn idle_deadline(&self) -> Option<Instant> {
+        let (modern, config) = (&self.modern, &self.config);
+        let stays = config.eager || config.place.is_url() || modern.tasks;
+        let is_there = matches!(modern.verdict, Verdict::Modern(_));
+        (is_there && !stays).then(|| modern.used + config.limits.idle)
+    }
+
     fn lease_deadline(&self) -> Option<Instant> {
         let links = self.leases.iter().filter_map(|id| self.links.get(id));
         let leases =
             links.filter(|link| !link.upstream.has_ended()).filter_map(|it| it.lease.as_ref());
-        leases.filter_map(|lease| lease.due(self.config.limits.shared_idle)).min()
+        leases.filter_map(|lease| lease.due(self.config.limits.idle)).min()
     }
 }
 
@@ -326,6 +335,7 @@ impl At<'_> {
         self.sweep_calls();
         self.check_probe();
         self.check_shared();
+        self.check_idle();
         self.check_revivals();
         self.check_relearning();
         self.check_relistening();

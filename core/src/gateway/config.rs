@@ -74,6 +74,10 @@ pub struct Server {
     pub protocol: Protocol,
     /// Whether it is started, or connected to, before anybody needs it.
     pub eager: bool,
+    /// Who shares it.
+    pub instances: Instances,
+    /// What it is told of roots where no host can be asked: URIs, `file://…`.
+    pub roots: Vec<String>,
     /// What hosts see of it.
     pub view: View,
     /// What a connection to it may cost.
@@ -90,11 +94,25 @@ impl Server {
             place,
             protocol: Protocol::Auto,
             eager: false,
+            instances: Instances::default(),
+            roots: Vec::new(),
             view: View::default(),
             upstream: client::Limits::default(),
             limits: Limits::default(),
         }
     }
+}
+
+/// Who shares a server: its process, or the connections that requests share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Instances {
+    /// All hosts.
+    #[default]
+    Shared,
+    /// The hosts with the same one of our [tokens](crate::server::Access). All others
+    /// share one, too. A server that keeps something between requests keeps it for them
+    /// alone (2026-07-28 `basic`, stateless protocol). All limits are of one of them.
+    PerToken,
 }
 
 /// Limits of a [`Gateway`](super::Gateway) on its side of a server.
@@ -121,9 +139,11 @@ pub struct Limits {
     /// that of the connection for requests without a session, or of one that takes
     /// the place of another. Default 1 minute.
     pub handshake: Duration,
-    /// That connection ends when nobody has used it for this long. Default
+    /// A connection that requests share, and the process behind it, ends when nobody
+    /// has used it for this long. Not if the server was to be started before anybody
+    /// needs it, makes tasks of calls, or tells hosts when its lists change. Default
     /// 10 minutes.
-    pub shared_idle: Duration,
+    pub idle: Duration,
     /// Connections to the server, and processes, at a time; those that are still
     /// being stopped count. One more session is refused. Default 1,024.
     pub servers: usize,
@@ -174,7 +194,7 @@ impl Default for Limits {
             legacy_verdict: Duration::from_secs(600),
             legacy_guess: Duration::from_secs(10),
             handshake: Duration::from_secs(60),
-            shared_idle: Duration::from_secs(600),
+            idle: Duration::from_secs(600),
             revive_pause: Duration::from_secs(1),
             subscriptions: 1024,
             servers: 1024,

@@ -9,7 +9,7 @@ impl Gateway {
         match event {
             Event::Request(request) if self.hub.merged => self.on_request_for_many(request),
             Event::Request(request) => {
-                if let Some(mut at) = self.only() {
+                if let Some(mut at) = self.only(request.exchange) {
                     at.on_host_request(request);
                 }
             }
@@ -17,9 +17,7 @@ impl Gateway {
                 self.on_guest_notice(peer, &message);
             }
             Event::Notification { peer, message } => {
-                if let Some(mut at) = self.only() {
-                    at.on_notification(peer, &message);
-                }
+                self.each(|at| at.on_notification(peer, &message));
             }
             Event::Answer { ask, message } => match self.hub.asks.remove(&ask) {
                 Some(Asker::Link(id, raw)) => {
@@ -42,9 +40,10 @@ impl Gateway {
         }
     }
 
-    /// The only server.
-    fn only(&mut self) -> Option<At<'_>> {
+    /// The only server, for whoever makes this request.
+    fn only(&mut self, exchange: ExchangeId) -> Option<At<'_>> {
         let id = *self.many.order.first()?;
+        let id = self.instance(id, exchange);
         self.at(id)
     }
 

@@ -161,6 +161,7 @@ impl At<'_> {
         let method = message.method();
         let sent = link.upstream.request(&mut self.hub.wires, method, Some(&rewritten), &fields);
         link.calls.insert(sent, Call { token, spare, digest, ..Call::ours(kind, now) });
+        self.server.modern.used = now;
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);
@@ -332,8 +333,9 @@ impl At<'_> {
     pub(super) fn open_as(&mut self, capabilities: &str, kind: CallKind) -> UpstreamId {
         let id = self.add_link(None);
         let params = alloc::format!(
-            r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{}}}"#,
+            r#"{{"protocolVersion":"{}","capabilities":{},"clientInfo":{}}}"#,
             Revision::NEWEST_LEGACY,
+            self.declared(capabilities),
             meta::IDENTITY
         );
         let params = self.handshake(Some(&params), None);

@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use super::at::{At, Hub, Server, ServerId};
 use super::config::Config;
+use super::instances::Key;
 use super::many::Many;
 use super::pressure::Pressure;
 use super::shutdown::Phase;
@@ -23,6 +24,8 @@ use crate::wire::http1::RequestHead;
 pub struct Gateway {
     pub(super) hub: Hub,
     pub(super) servers: BTreeMap<ServerId, Box<Server>>,
+    /// Those of them that work for one token only.
+    pub(super) instances: BTreeMap<Key, ServerId>,
     pub(super) many: Many,
     pub(super) pressure: Pressure,
     pub(super) phase: Phase,
@@ -35,6 +38,7 @@ impl Gateway {
         let mut gateway = Self {
             hub: Hub::new(config.endpoint, seed),
             servers: BTreeMap::new(),
+            instances: BTreeMap::new(),
             many: Many::new(config.catalogue),
             pressure: Pressure::default(),
             phase: Phase::Serving,

@@ -11,11 +11,13 @@
 //! | `machine` | the inputs and outputs, and whose they are |
 //! | `dispatch` | whose a message of a host is |
 //! | `at` | one server, with what all of them share |
+//! | `instances` | a server for each token |
 //! | `hosts` | what hosts ask and tell |
 //! | `servers` | what the server answers, asks and tells |
 //! | `modern` | the connection of modern requests, and what the server speaks |
 //! | `shared` | the connection of legacy requests without a session |
 //! | `many` | many servers as one |
+//! | `idle` | ending what nobody uses |
 //! | `relearn` | calls whose header fields no longer fit the server's tools |
 //! | `relisten` | subscriptions whose stream breaks |
 //! | `reload` | other servers than before |
@@ -30,6 +32,7 @@
 //! | `pressure` | who is paused until whom has been read |
 //! | `serve` | modern requests before a legacy server |
 //! | `park` | calls in the middle of which such a server asks |
+//! | `roots` | what it is told of roots outside of them |
 //! | `watch` | what modern hosts listen to there |
 //! | `session` | legacy hosts before a modern server |
 //! | `rounds` | what such a server asks them |
@@ -47,6 +50,8 @@ mod errand;
 mod errors;
 mod hear;
 mod hosts;
+mod idle;
+mod instances;
 mod machine;
 mod many;
 mod modern;
@@ -59,6 +64,7 @@ mod relisten;
 mod reload;
 mod revive;
 mod rewrite;
+mod roots;
 mod rounds;
 mod serve;
 mod servers;
@@ -73,6 +79,6 @@ mod tests;
 mod translate;
 mod watch;
 
-pub use config::{Catalogue, Config, Limits, Server};
+pub use config::{Catalogue, Config, Instances, Limits, Server};
 pub use machine::Gateway;
 pub use many::{Expose, Filter, Naming, Prefix, View, prefix};

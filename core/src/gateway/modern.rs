@@ -31,6 +31,8 @@ pub(super) struct Modern {
     eager: bool,
     /// What it has answered to `server/discover`.
     pub(super) discovered: Option<Box<str>>,
+    /// When anything was last sent to it.
+    pub(super) used: Instant,
     /// Whether that offers tasks.
     pub(super) tasks: bool,
     /// It has refused `initialize`: until then it is believed to know none.
@@ -167,6 +169,7 @@ impl At<'_> {
             link.upstream.speak(Revision::NEWEST_MODERN);
         }
         self.server.modern.verdict = Verdict::Modern(id);
+        self.server.modern.used = self.hub.now;
         id
     }
 
@@ -292,6 +295,7 @@ impl At<'_> {
         let path = ["capabilities", "extensions", EXTENSION];
         self.server.modern.tasks = get_path(discovered, &path).is_some();
         self.server.modern.verdict = Verdict::Modern(id);
+        self.server.modern.used = self.hub.now;
         self.server.modern.eager = false;
         for request in core::mem::take(&mut self.server.modern.waiting) {
             self.on_host_request(request);

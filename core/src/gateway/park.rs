@@ -45,6 +45,8 @@ pub(super) struct Lease {
     owner: Owner,
     /// Whether the server has agreed.
     open: bool,
+    /// The roots that its owner has given last.
+    pub(super) roots: Option<String>,
     /// The call that it is for now.
     pub(super) call: Option<ParkId>,
     /// Since when it is for none.
@@ -187,7 +189,8 @@ impl At<'_> {
         if let Some(link) = self.server.links.get_mut(&id) {
             let (open, call, capabilities) = (false, None, can.to_string());
             let idle = self.hub.now;
-            link.lease = Some(Box::new(Lease { capabilities, owner, open, call, idle }));
+            link.lease =
+                Some(Box::new(Lease { capabilities, owner, open, call, idle, roots: None }));
             self.server.leases.insert(id);
         }
         Ok(id)
@@ -263,8 +266,13 @@ impl At<'_> {
         let method = message.method();
         let signed = self.signed(method, message.params());
         let params = signed.as_deref().or(message.params());
+        let ours = method == method::LIST_ROOTS && !self.server.config.roots.is_empty();
         let refused = match self.call_on(id) {
-            None => Err(Fault::method_not_found(method)),
+            None => return self.answer_for_nobody(id, message),
+            // Declared by us, not by the host.
+            Some((_, call)) if ours && call.can.allow(method, params).is_err() => {
+                return self.answer_for_nobody(id, message);
+            }
             Some((_, call)) => call.can.allow(method, params).and_then(|()| {
                 let known = matches!(method, method::LIST_ROOTS | method::ELICIT | method::SAMPLE);
                 if !known {
@@ -389,6 +397,11 @@ impl At<'_> {
             let Some(question) = call.questions.remove(&key) else { continue };
             match (question.raw, self.server.links.get_mut(&id)) {
                 (Some(raw), Some(link)) => {
+                    if let Some(lease) = &mut link.lease
+                        && question.method == method::LIST_ROOTS
+                    {
+                        lease.roots = Some(value.clone());
+                    }
                     link.upstream.answer(&mut self.hub.wires, &raw, Outcome::Result(&value));
                 }
                 _ => begins_again = true,
@@ -534,7 +547,7 @@ impl At<'_> {
                 _ => self.drop_call(park, Some(r#""the host did not come back""#)),
             }
         }
-        let idle = self.server.config.limits.shared_idle;
+        let idle = self.server.config.limits.idle;
         let leases = self.server.leases.iter().filter_map(|id| self.server.links.get_key_value(id));
         let unused = leases.filter(|(_, link)| {
             let due = link.lease.as_ref().and_then(|lease| lease.due(idle));

@@ -37,10 +37,10 @@ impl Gateway {
         if !self.hub.merged && !self.shows_one() {
             self.adopt_sessions();
         }
-        for id in before {
-            if !self.many.order.contains(&id)
-                && let Some(mut at) = self.at(id)
-            {
+        let order = &self.many.order;
+        let gone = before.into_iter().filter(|id| !order.contains(id)).collect::<Vec<_>>();
+        for id in gone.into_iter().chain(self.take_orphans()) {
+            if let Some(mut at) = self.at(id) {
                 at.retire();
             }
         }
@@ -63,8 +63,13 @@ impl Gateway {
 
     /// Forgets servers that are not configured any more and have ended.
     pub(super) fn bury_servers(&mut self) {
-        let order = &self.many.order;
-        self.servers.retain(|id, server| order.contains(id) || !server.links.is_empty());
+        let ended = self.servers.iter().filter(|(_, server)| server.links.is_empty());
+        let ended: Vec<ServerId> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            if !self.is_present(id) {
+                self.servers.remove(&id);
+            }
+        }
     }
 }
 

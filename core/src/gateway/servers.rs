@@ -281,10 +281,7 @@ impl At<'_> {
         }
         let Some(peer) = link.peer else {
             if link.upstream.revision().is_none_or(|revision| revision.era() == Era::Legacy) {
-                // Nothing that it could ask was declared.
-                let fault = Fault::method_not_found(message.method());
-                link.upstream.answer(&mut self.hub.wires, raw, Outcome::Error(&fault.object));
-                return;
+                return self.answer_for_nobody(id, message);
             }
             let name = &self.server.config.name;
             self.hub.warn(alloc::format!(

@@ -148,6 +148,7 @@ impl At<'_> {
             ..Call::ours(kind, now)
         };
         link.calls.insert(sent, call);
+        self.server.modern.used = now;
         self.server.routes.insert(request.exchange, (id, sent));
         self.sweep_calls_later();
         self.touch(id);

@@ -68,7 +68,7 @@ impl Shared {
         match self.state {
             State::Absent => None,
             State::Opening(_, until) => Some(until),
-            State::Open(_, used) => Some(used + limits.shared_idle),
+            State::Open(_, used) => Some(used + limits.idle),
         }
     }
 
@@ -213,8 +213,7 @@ impl At<'_> {
             State::Absent => {}
             State::Opening(id, _) => self.on_shared_failure(id, "it does not answer"),
             State::Open(id, _) => {
-                let used = self.server.links.get(&id).is_some_and(|link| !link.calls.is_empty());
-                if used || !self.server.watches.is_empty() {
+                if self.is_used(id) || !self.server.watches.is_empty() {
                     self.server.shared.state = State::Open(id, self.hub.now);
                     return;
                 }

@@ -36,7 +36,7 @@ impl fmt::Debug for Access {
 
 /// Whose token a request has, by its place in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Principal(pub(super) usize);
+pub(crate) struct Principal(pub(super) usize);
 
 /// What the head of a request says.
 #[derive(Debug)]

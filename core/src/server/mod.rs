@@ -54,6 +54,7 @@ pub use door::Head;
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
 pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
 pub use gate::Access;
+pub(crate) use gate::Principal;
 pub use legacy_sse::LegacySse;
 pub use limits::Limits;
 pub use owner::Owner;

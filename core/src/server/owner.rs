@@ -14,6 +14,11 @@ pub struct Owner {
 }
 
 impl Owner {
+    /// The token, if there is any.
+    pub(crate) fn principal(self) -> Option<Principal> {
+        self.principal
+    }
+
     /// What tells owners apart.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         let principal = self.principal.map_or(0, |Principal(place)| place as u64 + 1);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcpx_core::client::Place;
 use mcpx_core::client::probe::Protocol;
 use mcpx_core::driver;
-use mcpx_core::gateway;
+use mcpx_core::gateway::{self, Instances};
 use serde_json::{Map, Value};
 
 use super::view;
@@ -37,6 +37,9 @@ const KNOWN: &[&str] = &[
     "disabled",
     "protocol",
     "start",
+    "instances",
+    "roots",
+    "idle",
     "timeout",
     "maxTimeout",
     "resetTimeoutOnProgress",
@@ -58,6 +61,8 @@ impl Reader<'_> {
         let server = gateway::Server {
             protocol: self.protocol(server.get("protocol"), &format!("{at}.protocol"))?,
             eager: self.eager(server.get("start"), &format!("{at}.start"))?,
+            instances: self.instances(server.get("instances"), &format!("{at}.instances"))?,
+            roots: self.roots(server.get("roots"), &format!("{at}.roots"))?,
             limits: limits(server, at)?,
             view: view::view(self, server, at)?,
             ..gateway::Server::new(name, place)
@@ -111,15 +116,7 @@ impl Reader<'_> {
         if program.is_empty() {
             return Err(format!("{at}.command is empty: name a program"));
         }
-        let args = match server.get("args") {
-            None => Vec::new(),
-            Some(Value::Array(args)) => args
-                .iter()
-                .enumerate()
-                .map(|(n, arg)| self.text(arg, &format!("{at}.args[{n}]")))
-                .collect::<Result<_, _>>()?,
-            Some(_) => return Err(format!("{at}.args must be an array of strings")),
-        };
+        let args = self.texts(server.get("args"), &format!("{at}.args"))?;
         let env = self.pairs(server.get("env"), &format!("{at}.env"))?;
         if let Some((name, _)) = env.iter().find(|(name, _)| name.is_empty() || name.contains('='))
         {
@@ -195,6 +192,32 @@ impl Reader<'_> {
         }
     }
 
+    fn instances(&self, value: Option<&Value>, at: &str) -> Result<Instances, String> {
+        match value.map(|value| self.text(value, at)).transpose()?.as_deref() {
+            None | Some("shared") => Ok(Instances::Shared),
+            Some("token") => Ok(Instances::PerToken),
+            Some(_) => Err(format!("{at} must be shared or token")),
+        }
+    }
+
+    fn roots(&self, value: Option<&Value>, at: &str) -> Result<Vec<String>, String> {
+        let roots = self.texts(value, at)?;
+        match roots.iter().position(|root| !root.starts_with("file://")) {
+            None => Ok(roots),
+            Some(n) => Err(format!("{at}[{n}] must be a URI that begins with file://")),
+        }
+    }
+
+    /// An array of strings.
+    pub(super) fn texts(&self, value: Option<&Value>, at: &str) -> Result<Vec<String>, String> {
+        let texts = match value {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(texts)) => texts.iter().enumerate(),
+            Some(_) => return Err(format!("{at} must be an array of strings")),
+        };
+        texts.map(|(n, text)| self.text(text, &format!("{at}[{n}]"))).collect()
+    }
+
     /// An object of strings.
     pub(super) fn pairs(
         &self,
@@ -222,6 +245,9 @@ fn limits(server: &Map<String, Value>, at: &str) -> Result<gateway::Limits, Stri
     }
     if let Some(most) = seconds(server, "maxTimeout", at)? {
         limits.call_total = most;
+    }
+    if let Some(idle) = seconds(server, "idle", at)? {
+        limits.idle = idle;
     }
     match server.get("resetTimeoutOnProgress") {
         None => {}

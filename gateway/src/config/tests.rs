@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use mcpx_core::client::Place;
 use mcpx_core::client::probe::Protocol;
-use mcpx_core::{driver, gateway};
+use mcpx_core::driver;
+use mcpx_core::gateway::{self, Instances};
 
 use super::file::{self, Read};
 use crate::tls;
@@ -80,6 +81,11 @@ fn what_a_server_speaks_and_how_long_it_takes_is_read() {
     assert!(server.eager && server.protocol.offer().as_str() == "2025-03-26");
     assert_eq!(server.limits.call_idle, Duration::from_millis(1500));
     assert_eq!(server.limits.call_total, Duration::from_secs(60));
+    assert_eq!(server.limits.idle, Duration::from_secs(600));
+    assert!(server.instances == Instances::Shared && server.roots.is_empty());
+    let server = read(r#", "instances": "token", "roots": ["file:///a"], "idle": 30"#);
+    assert!(server.instances == Instances::PerToken && server.roots == ["file:///a"]);
+    assert_eq!(server.limits.idle, Duration::from_secs(30));
     assert_eq!(read(r#", "protocol": "2026-07-28""#).protocol, Protocol::Modern);
 }
 
@@ -142,6 +148,9 @@ fn mistakes_are_named_and_secrets_are_not() {
         (server(r#""url":"http://u:s3cret@a/""#), "user name or password"),
         (server(r#""url":"http://a/","protocol":"2025""#), "s.protocol must be auto"),
         (server(r#""command":"a","start":"now""#), "s.start must be lazy"),
+        (server(r#""command":"a","instances":"s3cret""#), "s.instances must be shared or token"),
+        (server(r#""command":"a","roots":["s3cret"]"#), "s.roots[0] must be a URI that begins"),
+        (server(r#""command":"a","idle":-1"#), "s.idle must be a number"),
         (server(r#""command":"a","timeout":0"#), "s.timeout must be a number"),
         (server(r#""command":"a","maxTimeout":"9""#), "s.maxTimeout must be a number"),
         (server(r#""url":"http://a/","headers":{"A b":"s3cret"}"#), "header's name"),

@@ -39,16 +39,7 @@ fn filter(
         _ => object(value, at)?,
     };
     reader.ignore(filter, at, known);
-    let globs = |name: &str| {
-        let at = format!("{at}.{name}");
-        match filter.get(name) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(globs)) => {
-                globs.iter().map(|glob| reader.text(glob, &at)).collect::<Result<_, _>>()
-            }
-            Some(_) => Err(format!("{at} must be an array of strings")),
-        }
-    };
+    let globs = |name: &str| reader.texts(filter.get(name), &format!("{at}.{name}"));
     let pairs = |name: &str| {
         let pairs = reader.pairs(filter.get(name), &format!("{at}.{name}"))?;
         Ok::<_, String>(pairs.into_iter().collect())

@@ -188,6 +188,22 @@ impl Catalogue {
         found.is_some_and(|value| value == "true" || value.starts_with('{'))
     }
 
+    /// Whether the server says when any of its lists changes.
+    pub(in crate::gateway) fn tells(&self) -> bool {
+        let lists = List::ALL.iter();
+        self.is_wanted() && lists.clone().any(|it| self.can(&[it.capability(), "listChanged"]))
+    }
+
+    /// What the server can do, as raw JSON.
+    pub(in crate::gateway) fn capabilities(&self) -> Option<&str> {
+        self.capabilities.as_deref()
+    }
+
+    /// The same is known from elsewhere.
+    pub(in crate::gateway) fn know(&mut self, capabilities: Option<Box<str>>) {
+        self.capabilities = capabilities;
+    }
+
     /// Whether anybody has ever wanted it.
     pub(in crate::gateway) fn is_wanted(&self) -> bool {
         self.state != State::Unknown

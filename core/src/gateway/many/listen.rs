@@ -102,6 +102,7 @@ impl Gateway {
         for raw in uris.take(URIS) {
             let Some(uri) = string(raw) else { continue };
             if let Some(id) = self.teller(&uri) {
+                let id = self.instance(id, exchange);
                 parts.entry(id).or_default().uris.insert(raw.to_string());
             }
         }

@@ -38,7 +38,7 @@ impl Gateway {
             method if is_about_task(method) && request.revision.era() == Era::Modern => {
                 let id = request.message.params().and_then(|params| get(params, "taskId"));
                 let found = id.and_then(|id| self.hub.open_task(request.exchange, id));
-                match found.filter(|(id, _)| self.many.order.contains(id)) {
+                match found.filter(|(id, _)| self.is_present(*id)) {
                     Some((id, _)) => self.pass((id, None), request),
                     None if !self.has_tasks() => {
                         self.refuse(request.exchange, &Fault::method_not_found(method));
@@ -82,6 +82,7 @@ impl Gateway {
             Some(params) => Request { message: request.message.with_params(&params), ..request },
             None => request,
         };
+        let id = self.instance(id, request.exchange);
         let guest = request.peer.and_then(|peer| Some((peer, self.many.guests.get(&peer)?)));
         let Some(server) = self.servers.get_mut(&id) else { return };
         let mut at = At { server, hub: &mut self.hub };

@@ -26,6 +26,7 @@ impl Gateway {
                 self.many.tell_at.get_or_insert(self.hub.now + TOGETHER);
             }
         }
+        self.share_knowledge();
         self.answer_waiting();
     }
 

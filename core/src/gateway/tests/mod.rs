@@ -2,6 +2,8 @@
 
 mod again;
 mod bridge;
+mod idle;
+mod instances;
 mod many;
 mod restarts;
 mod revisions;

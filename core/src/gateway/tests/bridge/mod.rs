@@ -74,10 +74,10 @@ impl Bridge {
     /// The same, before either has said anything.
     fn closed(speaks: Column, can: Value, offers: Value) -> Self {
         let place = Place::Process(Command { program: "server".into(), ..Command::default() });
-        Self::before(place, speaks, can, offers)
+        Self::before(Server::new("server", place), speaks, can, offers)
     }
 
-    fn before(place: Place, speaks: Column, can: Value, offers: Value) -> Self {
+    fn before(server: Server, speaks: Column, can: Value, offers: Value) -> Self {
         let rules = OriginRules::new("127.0.0.1:8808", None, None).unwrap();
         let endpoint = server::Config {
             listeners: Vec::from([server::Listener::Ndjson, server::Listener::Http(rules)]),
@@ -87,7 +87,7 @@ impl Bridge {
             Era::Legacy => Protocol::Legacy,
             Era::Modern => Protocol::Modern,
         };
-        let server = Server { protocol, ..Server::new("server", place) };
+        let server = Server { protocol, ..server };
         let mut world = World::with(Config::new(server, endpoint));
         let host = world.host();
         let introduction = json!({"serverInfo": {"name": "s", "version": "9"}});

@@ -120,6 +120,42 @@ fn roots_ml() {
     undeclared(&mut bridge, method::LIST_ROOTS, json!({}), -32601);
 }
 
+/// Outside of calls, and where the host has none: those that its owner has given last,
+/// or those of the configuration.
+#[test]
+fn roots_ml_configured() {
+    let place = Place::Process(Command { program: "server".into(), ..Command::default() });
+    let own = json!({"roots": [{"uri": "file:///srv"}]});
+    let server =
+        Server { roots: Vec::from(["file:///srv".to_string()]), ..Server::new("s", place) };
+    let told = |bridge: &mut Bridge, expected: &Value| {
+        let id = bridge.question(method::LIST_ROOTS, json!({}));
+        let heard = bridge.up();
+        assert_eq!((&heard["id"], &heard["result"]), (&id, expected), "{heard}");
+        bridge.quiet();
+    };
+    let offers = json!({"tools": {}});
+    // Nobody can be asked.
+    let mut bridge = Bridge::before(server.clone(), ML, json!({}), offers.clone());
+    bridge.begin();
+    let (_, asked) = bridge.call("n");
+    told(&mut bridge, &own);
+    bridge.answer(&asked, text("done"));
+    bridge.down();
+    told(&mut bridge, &own);
+    undeclared(&mut bridge, method::ELICIT, form(), -32601);
+    // The host can be, but not for roots.
+    let mut bridge = Bridge::before(server.clone(), ML, json!({"sampling": {}}), offers.clone());
+    bridge.begin();
+    bridge.call("n");
+    told(&mut bridge, &own);
+    // It can be in a call, and has answered.
+    let mut bridge = Bridge::before(server, ML, json!({"roots": {}}), offers);
+    bridge.begin();
+    ml(&mut bridge, method::LIST_ROOTS, json!({}), roots());
+    told(&mut bridge, &roots());
+}
+
 #[test]
 fn roots_mm() {
     mm(method::LIST_ROOTS, json!({}), roots());

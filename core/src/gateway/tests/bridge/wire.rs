@@ -21,7 +21,12 @@ impl Asked {
 fn web(speaks: Column) -> Bridge {
     let url = Url::parse("http://localhost:1/mcp").unwrap();
     let offers = json!({"tools": {}});
-    Bridge::before(Place::Url { url, fields: Vec::new() }, speaks, json!({}), offers)
+    Bridge::before(
+        Server::new("server", Place::Url { url, fields: Vec::new() }),
+        speaks,
+        json!({}),
+        offers,
+    )
 }
 
 /// What reached the URL since the last time.
