@@ -4,12 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mcpx_core::protocol::origin::OriginRules;
-use mcpx_core::server;
 
 use crate::error::Error;
 
 /// What the command line says about it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// HTTP+SSE of 2024-11-05 is served as well.
     pub(crate) legacy_sse: bool,
@@ -32,14 +31,10 @@ impl Options {
         self.token_file.is_some()
     }
 
-    /// What the endpoint asks of everybody.
-    pub(crate) fn access(&self) -> Result<server::Access, Error> {
-        let tokens = match &self.token_file {
-            None => Vec::new(),
-            Some(path) => tokens(path)
-                .map_err(|why| Error::usage(format!("--token-file {}: {why}", path.display())))?,
-        };
-        Ok(server::Access { tokens, cors: !self.origins.is_empty() })
+    /// The tokens of the file.
+    pub(crate) fn tokens(&self) -> Result<Vec<String>, Error> {
+        let Some(path) = &self.token_file else { return Ok(Vec::new()) };
+        tokens(path).map_err(|why| Error::usage(format!("--token-file {}: {why}", path.display())))
     }
 
     /// The rules of a listener for HTTP.

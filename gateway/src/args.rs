@@ -12,16 +12,34 @@ use crate::access;
 use crate::config;
 use crate::error::Error;
 use crate::help::Topic;
+use crate::record::{self, Replay};
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help(Topic),
     Version,
-    Daemon { listen: Vec<String>, access: access::Options, common: Common },
-    Serve { common: Common },
-    Call { tool: String, arguments: Option<String>, print: Print, common: Common },
-    List { print: Print, common: Common },
+    Daemon {
+        listen: Vec<String>,
+        access: access::Options,
+        record: Option<record::Options>,
+        common: Common,
+    },
+    Serve {
+        record: Option<record::Options>,
+        common: Common,
+    },
+    Replay(Replay),
+    Call {
+        tool: String,
+        arguments: Option<String>,
+        print: Print,
+        common: Common,
+    },
+    List {
+        print: Print,
+        common: Common,
+    },
 }
 
 /// What all commands that need a server share.
@@ -78,6 +96,9 @@ impl Default for Runtime {
 struct Given {
     listen: Vec<String>,
     access: access::Options,
+    record: Recording,
+    until: Option<Duration>,
+    diff: Option<PathBuf>,
     runtime: Runtime,
     protocol: Option<Protocol>,
     expose: Option<Expose>,
@@ -87,6 +108,14 @@ struct Given {
     sources: Vec<Source>,
     words: Vec<String>,
     help: bool,
+}
+
+/// What is said of a recording.
+#[derive(Default)]
+struct Recording {
+    path: Option<PathBuf>,
+    limit: Option<u64>,
+    secrets: bool,
 }
 
 /// Reads the arguments after the program's name.
@@ -127,6 +156,8 @@ fn help(parser: &mut Parser) -> Result<Command, Error> {
 fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
     let asks = matches!(topic, Topic::Call | Topic::Ls);
     let listens = topic == Topic::Daemon;
+    let serves = matches!(topic, Topic::Daemon | Topic::Serve);
+    let replays = topic == Topic::Replay;
     let mut given = Given::default();
     loop {
         if let Some(command) = command(parser)? {
@@ -136,6 +167,11 @@ fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
         let Some(arg) = parser.next().map_err(Error::usage)? else { return Ok(given) };
         match arg {
             Arg::Short('h') | Arg::Long("help") => given.help = true,
+            Arg::Long("json") if replays => given.json = true,
+            Arg::Long("until") if replays => given.until = Some(moment(&value(parser)?)?),
+            Arg::Long("diff") if replays => given.diff = Some(path(parser)?),
+            Arg::Value(word) if replays => given.words.push(text(word)?),
+            arg if replays => return Err(unexpected(arg, topic)),
             Arg::Short('q') | Arg::Long("quiet") => given.quiet = true,
             Arg::Long("runtime") => given.runtime = runtime(&value(parser)?)?,
             Arg::Long("protocol") => given.protocol = Some(protocol(&value(parser)?)?),
@@ -143,26 +179,23 @@ fn read(parser: &mut Parser, topic: Topic) -> Result<Given, Error> {
             Arg::Long("demo") => given.sources.push(Source::Demo),
             Arg::Long("url") => given.sources.push(Source::Url(value(parser)?)),
             Arg::Short('c') | Arg::Long("config") => {
-                let path = parser.value().map_err(Error::usage)?;
-                given.sources.push(Source::Config(path.into()));
+                given.sources.push(Source::Config(path(parser)?));
             }
             Arg::Short('l') | Arg::Long("listen") if listens => given.listen.push(value(parser)?),
             Arg::Long("legacy-sse") if listens => given.access.legacy_sse = true,
             Arg::Long("insecure") if listens => given.access.insecure = true,
             Arg::Long("allow-origin") if listens => given.access.origins.push(value(parser)?),
             Arg::Long("allow-host") if listens => given.access.hosts.push(value(parser)?),
-            Arg::Long("token-file") if listens => {
-                let path = parser.value().map_err(Error::usage)?;
-                given.access.token_file = Some(path.into());
+            Arg::Long("token-file") if listens => given.access.token_file = Some(path(parser)?),
+            Arg::Long("record") if serves => given.record.path = Some(path(parser)?),
+            Arg::Long("record-limit") if serves => {
+                given.record.limit = Some(megabytes(&value(parser)?)?);
             }
+            Arg::Long("record-secrets") if serves => given.record.secrets = true,
             Arg::Long("json") if asks => given.json = true,
             Arg::Long("timeout") if asks => given.timeout = Some(seconds(&value(parser)?)?),
             Arg::Value(word) => given.words.push(text(word)?),
-            arg => {
-                let why =
-                    format!("{}; `mcpx {topic} --help` shows what there is", arg.unexpected());
-                return Err(Error::usage(why));
-            }
+            arg => return Err(unexpected(arg, topic)),
         }
     }
 }
@@ -183,10 +216,19 @@ fn command(parser: &mut Parser) -> Result<Option<Source>, Error> {
 }
 
 fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
-    let Given { listen, access, runtime, protocol, expose, quiet, json, timeout, words, .. } =
-        given;
+    let Given { listen, access, record, runtime, protocol, expose, quiet, .. } = given;
+    let Given { json, timeout, words, until, diff, .. } = given;
     let mut sources = given.sources;
     let mut words = words.into_iter();
+    if topic == Topic::Replay {
+        return match (words.next(), words.next()) {
+            (Some(path), None) => {
+                Ok(Command::Replay(Replay { path: path.into(), json, until, diff }))
+            }
+            _ => Err(Error::usage("which recording? say `mcpx replay FILE`, once")),
+        };
+    }
+    let record = record.options()?;
     let (tool, arguments) = match topic {
         Topic::Call => (words.next(), words.next()),
         _ => (None, None),
@@ -216,8 +258,8 @@ fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
     let common = Common { source, runtime, protocol, expose, quiet };
     let print = Print { json, timeout };
     Ok(match (topic, tool) {
-        (Topic::Daemon, _) => Command::Daemon { listen, access, common },
-        (Topic::Serve | Topic::Mcpx, _) => Command::Serve { common },
+        (Topic::Daemon, _) => Command::Daemon { listen, access, record, common },
+        (Topic::Serve | Topic::Mcpx | Topic::Replay, _) => Command::Serve { record, common },
         (Topic::Ls, _) => Command::List { print, common },
         (Topic::Call, Some(tool)) => Command::Call { tool, arguments, print, common },
         (Topic::Call, None) => {
@@ -226,6 +268,20 @@ fn judge(topic: Topic, given: Given) -> Result<Command, Error> {
             ));
         }
     })
+}
+
+impl Recording {
+    fn options(self) -> Result<Option<record::Options>, Error> {
+        let Self { path, limit, secrets } = self;
+        match path {
+            Some(path) => {
+                let limit = limit.unwrap_or(record::Options::LIMIT);
+                Ok(Some(record::Options { path, limit, secrets }))
+            }
+            None if limit.is_none() && !secrets => Ok(None),
+            None => Err(Error::usage("where is it to be recorded? say --record FILE")),
+        }
+    }
 }
 
 fn expose(text: &str) -> Result<Expose, Error> {
@@ -258,6 +314,24 @@ fn seconds(text: &str) -> Result<Duration, Error> {
     seconds.map(Duration::from_secs).ok_or_else(|| {
         Error::usage(format!("--timeout {text}: say whole seconds, from 1 to 86400"))
     })
+}
+
+fn moment(text: &str) -> Result<Duration, Error> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| Error::usage(format!("--until {text}: say seconds, as in 2.5")))
+}
+
+fn megabytes(text: &str) -> Result<u64, Error> {
+    let bytes = text.parse().ok().filter(|n| (1..=1 << 20).contains(n)).map(|n: u64| n << 20);
+    bytes.ok_or_else(|| Error::usage(format!("--record-limit {text}: say whole MiB, from 1")))
+}
+
+fn unexpected(arg: Arg<'_>, topic: Topic) -> Error {
+    Error::usage(format!("{}; `mcpx {topic} --help` shows what there is", arg.unexpected()))
+}
+
+fn path(parser: &mut Parser) -> Result<PathBuf, Error> {
+    Ok(parser.value().map_err(Error::usage)?.into())
 }
 
 fn value(parser: &mut Parser) -> Result<String, Error> {
@@ -311,6 +385,11 @@ mod tests {
                 hosts: vec!["h".into()],
                 token_file: Some("t".into()),
             },
+            record: Some(record::Options {
+                path: "r".into(),
+                limit: record::Options::LIMIT,
+                secrets: false,
+            }),
             common: Common {
                 source: Source::Config("f".into()),
                 runtime: Runtime::Blocking,
@@ -320,7 +399,7 @@ mod tests {
             },
         };
         let line = "daemon --listen a:1 -l unix:b --insecure --allow-origin https://a --allow-host h \
-                    --allow-origin=https://b --token-file t --legacy-sse -q --protocol modern --runtime blocking -c f";
+                    --allow-origin=https://b --token-file t --record r --legacy-sse -q --protocol modern --runtime blocking -c f";
         assert_eq!(parse(line), Ok(expected));
     }
 
@@ -357,6 +436,13 @@ mod tests {
             ("ls --demo --protocol 2025", "--protocol 2025"),
             ("ls --demo --timeout 0", "--timeout 0"),
             ("ls --url", "--url"),
+            ("ls --demo --record x", "--record"),
+            ("serve --demo --record-limit 5", "--record FILE"),
+            ("serve --demo --record x --record-limit 0", "--record-limit 0"),
+            ("replay", "which recording?"),
+            ("replay a b", "once"),
+            ("replay a --until x", "--until x"),
+            ("replay a --demo", "--demo"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part) && !error.contains('\n'), "{line}: {error}");

@@ -10,10 +10,12 @@ pub(crate) enum Topic {
     Serve,
     Call,
     Ls,
+    Replay,
 }
 
 impl Topic {
-    const ALL: [Self; 5] = [Self::Mcpx, Self::Daemon, Self::Serve, Self::Call, Self::Ls];
+    const ALL: [Self; 6] =
+        [Self::Mcpx, Self::Daemon, Self::Serve, Self::Call, Self::Ls, Self::Replay];
 
     fn name(self) -> &'static str {
         match self {
@@ -22,6 +24,7 @@ impl Topic {
             Self::Serve => "serve",
             Self::Call => "call",
             Self::Ls => "ls",
+            Self::Replay => "replay",
         }
     }
 
@@ -44,6 +47,7 @@ pub(crate) fn of(topic: Topic) -> &'static str {
         Topic::Serve => include_str!("help/serve.txt"),
         Topic::Call => include_str!("help/call.txt"),
         Topic::Ls => include_str!("help/ls.txt"),
+        Topic::Replay => include_str!("help/replay.txt"),
     }
 }
 

@@ -10,6 +10,8 @@
 //! | `listen`, `socket` | addresses, and sockets in the file system |
 //! | `access` | who may use them |
 //! | `run` | `mcpx daemon` and `mcpx serve` |
+//! | `setup` | what a gateway is made from |
+//! | `record` | writing down all that happens to it, and doing it again |
 //! | `reload` | the configuration file, read again |
 //! | `ask`, `show` | `mcpx call` and `mcpx ls`, and their results in print |
 //! | `demo` | the server that is built in |
@@ -25,9 +27,11 @@ mod error;
 mod expand;
 mod help;
 mod listen;
+mod record;
 mod reload;
 mod report;
 mod run;
+mod setup;
 mod show;
 #[cfg(unix)]
 mod socket;
@@ -52,8 +56,11 @@ fn execute(command: Command) -> Result<Exit, Error> {
     match command {
         Command::Help(topic) => show::print(help::of(topic)),
         Command::Version => show::print(concat!("mcpx ", env!("CARGO_PKG_VERSION"), "\n")),
-        Command::Daemon { listen, access, common } => run::daemon(&listen, &access, &common),
-        Command::Serve { common } => run::serve(&common),
+        Command::Daemon { listen, access, record, common } => {
+            run::daemon(&listen, &access, record.as_ref(), &common)
+        }
+        Command::Serve { record, common } => run::serve(record.as_ref(), &common),
+        Command::Replay(replay) => record::replay(&replay),
         Command::Call { tool, arguments, print, common } => {
             ask::call(tool, arguments.as_deref(), &print, &common)
         }

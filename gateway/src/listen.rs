@@ -7,8 +7,6 @@ use std::os::unix::net::UnixListener;
 #[cfg(unix)]
 use std::path::PathBuf;
 
-use mcpx_core::server;
-
 use crate::access;
 use crate::error::Error;
 #[cfg(unix)]
@@ -33,6 +31,14 @@ enum Address {
     Unix { speech: Speech, path: String },
 }
 
+/// What hosts speak at a socket, and at which address if they may be misled to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Door {
+    Http(String),
+    Ndjson,
+    Stdio,
+}
+
 /// A socket that listens.
 #[derive(Debug)]
 pub(crate) enum Socket {
@@ -44,10 +50,9 @@ pub(crate) enum Socket {
 /// All that we listen on.
 #[derive(Debug, Default)]
 pub(crate) struct Listening {
-    /// The sockets, in the order of `rules`.
+    /// The sockets, in the order of `doors`.
     pub(crate) sockets: Vec<Socket>,
-    /// What the endpoint does on each.
-    pub(crate) rules: Vec<server::Listener>,
+    pub(crate) doors: Vec<Door>,
     /// One line about each.
     pub(crate) lines: Vec<String>,
     /// Removed at the end.
@@ -81,10 +86,10 @@ pub(crate) fn bind(addresses: &[String], access: &access::Options) -> Result<Lis
                     };
                     Error::failed(format!("--listen {text}: {error}; {hint}"))
                 })? {
-                    listening.add_tcp(speech, socket, access).map_err(Error::failed)?;
+                    listening.add_tcp(speech, socket).map_err(Error::failed)?;
                 }
             }
-            Address::Unix { speech, path } => listening.add_unix(speech, path, text, access)?,
+            Address::Unix { speech, path } => listening.add_unix(speech, path, text)?,
         }
     }
     Ok(listening)
@@ -189,21 +194,15 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 impl Listening {
-    fn add_tcp(
-        &mut self,
-        speech: Speech,
-        socket: TcpListener,
-        access: &access::Options,
-    ) -> Result<(), String> {
+    fn add_tcp(&mut self, speech: Speech, socket: TcpListener) -> Result<(), String> {
         let bound = socket.local_addr().map_err(|error| error.to_string())?;
         match speech {
             Speech::Http => {
-                let rules = access.rules(&bound.to_string())?;
-                self.rules.push(server::Listener::Http(rules));
+                self.doors.push(Door::Http(bound.to_string()));
                 self.lines.push(format!("listening on http://{bound}{PATH}"));
             }
             Speech::Ndjson => {
-                self.rules.push(server::Listener::Ndjson);
+                self.doors.push(Door::Ndjson);
                 self.lines.push(format!("listening on ndjson+tcp:{bound}"));
             }
         }
@@ -212,23 +211,17 @@ impl Listening {
     }
 
     #[cfg(unix)]
-    fn add_unix(
-        &mut self,
-        speech: Speech,
-        path: String,
-        text: &str,
-        access: &access::Options,
-    ) -> Result<(), Error> {
+    fn add_unix(&mut self, speech: Speech, path: String, text: &str) -> Result<(), Error> {
         let failed = |why: String| Error::failed(format!("--listen {text}: {why}"));
         let (socket, file) = socket::bind(&PathBuf::from(&path)).map_err(failed)?;
         self.files.push(file);
         match speech {
             Speech::Http => {
-                self.rules.push(server::Listener::Http(access.rules(&path).map_err(failed)?));
                 self.lines.push(format!("listening on unix:{path}"));
+                self.doors.push(Door::Http(path));
             }
             Speech::Ndjson => {
-                self.rules.push(server::Listener::Ndjson);
+                self.doors.push(Door::Ndjson);
                 self.lines.push(format!("listening on ndjson+unix:{path}"));
             }
         }
@@ -237,13 +230,7 @@ impl Listening {
     }
 
     #[cfg(not(unix))]
-    fn add_unix(
-        &mut self,
-        _: Speech,
-        _: String,
-        text: &str,
-        _: &access::Options,
-    ) -> Result<(), Error> {
+    fn add_unix(&mut self, _: Speech, _: String, text: &str) -> Result<(), Error> {
         Err(Error::usage(format!("--listen {text}: there are no Unix sockets on this system")))
     }
 }

@@ -11,6 +11,7 @@ use mcpx_core::gateway::Gateway;
 use mcpx_core::time::Instant;
 
 use crate::args::{Common, Source};
+use crate::record::Recorded;
 use crate::{report, tls, upstream};
 
 /// How often it is looked whether there is reason to.
@@ -18,7 +19,7 @@ const OFTEN: Duration = Duration::from_secs(1);
 
 /// A gateway whose servers are in a file.
 pub(crate) struct Reloading<'a> {
-    gateway: &'a mut Gateway,
+    gateway: &'a mut Recorded<Gateway>,
     tls: tls::Shared,
     common: &'a Common,
     file: Option<File>,
@@ -43,7 +44,11 @@ fn seen(path: &Path) -> Option<Seen> {
 }
 
 impl<'a> Reloading<'a> {
-    pub(crate) fn new(gateway: &'a mut Gateway, tls: tls::Shared, common: &'a Common) -> Self {
+    pub(crate) fn new(
+        gateway: &'a mut Recorded<Gateway>,
+        tls: tls::Shared,
+        common: &'a Common,
+    ) -> Self {
         let file = match &common.source {
             Source::Config(path) => {
                 let asked = Arc::new(AtomicBool::new(false));
@@ -82,7 +87,7 @@ impl<'a> Reloading<'a> {
             Ok((tls, found)) => {
                 self.tls.replace(tls);
                 report::say(&format!("{shown}: read again: {} servers", found.all.len()));
-                self.gateway.configure(now, found.servers(), found.catalogue);
+                self.gateway.configure(now, found);
             }
             Err(error) => report::say(&format!("{}; all stays as it was", error.text())),
         }

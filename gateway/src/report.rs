@@ -74,7 +74,8 @@ fn has_room() -> bool {
     true
 }
 
-fn shown(event: &Event) -> String {
+/// An event as a line.
+pub(crate) fn shown(event: &Event) -> String {
     match event {
         // Our own program, as a server.
         Event::Stderr { upstream, line: text }

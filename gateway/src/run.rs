@@ -5,16 +5,17 @@ use std::io::{self, IsTerminal};
 use mcpx_core::driver::{Action, ConnId, Input, Machine};
 use mcpx_core::event::Event;
 use mcpx_core::gateway::{self, Gateway};
-use mcpx_core::server;
 use mcpx_core::time::Instant;
 
 use crate::access;
 use crate::args::{Common, Runtime, Source};
 use crate::demo::Demo;
 use crate::error::{Error, Exit};
-use crate::listen::{self, Socket};
+use crate::listen::{self, Door, Socket};
+use crate::record::{self, Log, Recorded};
 use crate::reload::Reloading;
 use crate::report::{self, Reporter};
+use crate::setup::Setup;
 use crate::tls::{self, Secure};
 use crate::upstream::{self, Upstreams};
 
@@ -22,21 +23,21 @@ use crate::upstream::{self, Upstreams};
 pub(crate) fn daemon(
     listen: &[String],
     access: &access::Options,
+    record: Option<&record::Options>,
     common: &Common,
 ) -> Result<Exit, Error> {
     let upstreams = upstreams(common)?;
-    let asked = access.access()?;
+    let tokens = access.tokens()?;
     let mut listening = listen::bind(listen, access)?;
-    let rules = std::mem::take(&mut listening.rules);
+    let (doors, lines) = (std::mem::take(&mut listening.doors), listening.lines);
+    let setup = Setup { doors, access: access.clone(), tokens };
     let places = listening.sockets.into_iter().map(Place::Socket).collect();
-    let legacy_sse = access.legacy_sse.then(server::LegacySse::default);
-    let endpoint = server::Config { access: asked, legacy_sse, ..endpoint(rules) };
-    run_endpoint(upstreams, endpoint, places, listening.lines, common)?;
+    run(upstreams, &setup, record, places, lines, common)?;
     Ok(Exit::Done)
 }
 
 /// Serves on standard input and output until that ends.
-pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
+pub(crate) fn serve(record: Option<&record::Options>, common: &Common) -> Result<Exit, Error> {
     let upstreams = upstreams(common)?;
     if io::stdin().is_terminal() {
         report::say(
@@ -44,8 +45,8 @@ pub(crate) fn serve(common: &Common) -> Result<Exit, Error> {
              `mcpx help` shows what else there is",
         );
     }
-    let endpoint = endpoint(vec![server::Listener::Stdio]);
-    run_endpoint(upstreams, endpoint, vec![Place::Stdio], Vec::new(), common)
+    let setup = Setup { doors: vec![Door::Stdio], ..Setup::default() };
+    run(upstreams, &setup, record, vec![Place::Stdio], Vec::new(), common)
 }
 
 /// The servers behind us; nothing if we are the server.
@@ -56,20 +57,19 @@ fn upstreams(common: &Common) -> Result<Option<Upstreams>, Error> {
     }
 }
 
-fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
-    server::Config { listeners, path: listen::PATH.into(), ..server::Config::default() }
-}
-
-fn run_endpoint(
+fn run(
     upstreams: Option<Upstreams>,
-    endpoint: server::Config,
+    setup: &Setup,
+    record: Option<&record::Options>,
     places: Vec<Place>,
     lines: Vec<String>,
     common: &Common,
 ) -> Result<Exit, Error> {
+    let endpoint = setup.endpoint().map_err(Error::failed)?;
     let seed = seed()?;
+    let log = record.map(|it| Log::new(it, seed, setup, upstreams.as_ref(), common)).transpose()?;
     let Some(upstreams) = upstreams else {
-        let mut demo = Demo::new(endpoint, seed);
+        let mut demo = Recorded::new(Demo::new(endpoint, seed), log);
         let tls = tls::Shared::default();
         drive(&mut Announced { machine: &mut demo, lines }, tls, places, common)?;
         return Ok(Exit::Done);
@@ -77,10 +77,10 @@ fn run_endpoint(
     let tls = tls::Shared::new(upstreams.tls()?.into());
     let config = gateway::Config::of(upstreams.servers(), endpoint);
     let config = gateway::Config { catalogue: upstreams.catalogue, ..config };
-    let mut gateway = Gateway::new(config, seed);
+    let mut gateway = Recorded::new(Gateway::new(config, seed), log);
     let mut machine = Reloading::new(&mut gateway, tls.clone(), common);
     drive(&mut Announced { machine: &mut machine, lines }, tls, places, common)?;
-    Ok(if gateway.is_deserted() { Exit::Failed } else { Exit::Done })
+    Ok(if gateway.machine.is_deserted() { Exit::Failed } else { Exit::Done })
 }
 
 fn seed() -> Result<[u8; 32], Error> {

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use mcpx_core::client::Place;
+use mcpx_core::client::probe::Protocol;
 use mcpx_core::driver::{Command, Target};
-use mcpx_core::gateway;
+use mcpx_core::gateway::{self, Expose};
 use mcpx_core::wire::http1::Url;
+use serde_json::Value;
 
 use crate::args::{Common, Source};
-use crate::config;
+use crate::config::{self, Read};
 use crate::error::Error;
 use crate::listen::host_and_port;
 use crate::{report, tls};
@@ -25,6 +27,8 @@ pub(crate) struct Upstream {
 pub(crate) struct Upstreams {
     pub(crate) all: Vec<Upstream>,
     pub(crate) catalogue: gateway::Catalogue,
+    /// What the configuration file says, if they are from one.
+    pub(crate) document: Option<Value>,
 }
 
 impl Upstream {
@@ -60,6 +64,17 @@ impl Upstreams {
         self.all.iter().map(|upstream| upstream.server.clone()).collect()
     }
 
+    /// The same with what the command line says, whatever the configuration does.
+    pub(crate) fn said(mut self, protocol: Option<Protocol>, expose: Option<Expose>) -> Self {
+        if let Some(protocol) = protocol {
+            self.all.iter_mut().for_each(|upstream| upstream.server.protocol = protocol);
+        }
+        if let Some(expose) = expose {
+            self.catalogue.expose = expose;
+        }
+        self
+    }
+
     /// What is needed to reach them.
     pub(crate) fn tls(&self) -> Result<tls::Settings, Error> {
         let mut settings = tls::Settings::default();
@@ -73,9 +88,17 @@ impl Upstreams {
 /// The servers that the command line names. The built-in one is a process of our own
 /// program.
 pub(crate) fn find(common: &Common) -> Result<Upstreams, Error> {
-    let one =
-        |upstream| Upstreams { all: vec![upstream], catalogue: gateway::Catalogue::default() };
-    let mut found = match &common.source {
+    Ok(of(&common.source)?.said(common.protocol, common.expose))
+}
+
+/// The servers of a source.
+pub(crate) fn of(source: &Source) -> Result<Upstreams, Error> {
+    let one = |upstream| Upstreams {
+        all: vec![upstream],
+        catalogue: gateway::Catalogue::default(),
+        document: None,
+    };
+    Ok(match source {
         Source::Config(path) => file(path)?,
         Source::Demo => one(ourselves("demo", vec!["serve".into(), "--demo".into()])?),
         Source::Url(address) => {
@@ -92,26 +115,19 @@ pub(crate) fn find(common: &Common) -> Result<Upstreams, Error> {
                 Command { program: program.clone(), args: args.clone(), ..Command::default() };
             one(Upstream::new(&base_name(program), Place::Process(command)))
         }
-    };
-    if let Some(protocol) = common.protocol {
-        found.all.iter_mut().for_each(|upstream| upstream.server.protocol = protocol);
-    }
-    if let Some(expose) = common.expose {
-        found.catalogue.expose = expose;
-    }
-    Ok(found)
+    })
 }
 
 /// The same as one server. Many of them are what we serve ourselves.
 pub(crate) fn find_one(common: &Common) -> Result<Upstreams, Error> {
     let mut found = find(common)?;
-    let plain = found.catalogue.expose == gateway::Expose::All
+    let plain = found.catalogue.expose == Expose::All
         && matches!(found.all.as_slice(), [one] if one.server.view == gateway::View::default());
     let Source::Config(path) = &common.source else { return Ok(found) };
     if !plain {
         let path = path.to_str().ok_or_else(|| Error::usage("--config is not Unicode text"))?;
         let mut args: Vec<String> = vec!["serve".into(), "--config".into(), path.into()];
-        if found.catalogue.expose == gateway::Expose::Search {
+        if found.catalogue.expose == Expose::Search {
             args.extend(["--expose".into(), "search".into()]);
         }
         found.all = vec![ourselves("mcpx", args)?];
@@ -124,7 +140,14 @@ fn file(path: &Path) -> Result<Upstreams, Error> {
     for warning in &read.warnings {
         report::say(&format!("{}: {warning}", path.display()));
     }
-    Ok(Upstreams { all: read.upstreams, catalogue: read.catalogue })
+    Ok(read.into())
+}
+
+impl From<Read> for Upstreams {
+    fn from(read: Read) -> Self {
+        let document = Some(Value::Object(read.document));
+        Self { all: read.upstreams, catalogue: read.catalogue, document }
+    }
 }
 
 /// A process of our own program.

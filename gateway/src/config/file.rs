@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use mcpx_core::gateway;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::server::{Reader, object};
 use super::view;
@@ -19,6 +19,8 @@ pub(crate) struct Read {
     /// The servers, in the order of the file.
     pub(crate) upstreams: Vec<Upstream>,
     pub(crate) catalogue: gateway::Catalogue,
+    /// All of it.
+    pub(crate) document: Map<String, Value>,
     /// Sentences about what was ignored.
     pub(crate) warnings: Vec<String>,
 }
@@ -30,7 +32,8 @@ pub(crate) fn load(path: &Path) -> Result<Read, String> {
     read(&bytes, &|name| std::env::var(name)).map_err(|why| format!("{shown}: {why}"))
 }
 
-pub(super) fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
+/// Reads the servers of a configuration file.
+pub(crate) fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let file: Value = serde_json::from_slice(bytes).map_err(|error| {
         // Its own text ends in the place, and never shows what is there.
@@ -75,5 +78,6 @@ pub(super) fn read(bytes: &[u8], lookup: Lookup<'_>) -> Result<Read, String> {
     let naming = view::naming(&mut reader, file.get("names"))?;
     let expose = view::expose(&reader, file.get("expose"))?;
     let catalogue = gateway::Catalogue { naming, expose, ..gateway::Catalogue::default() };
-    Ok(Read { upstreams, catalogue, warnings: reader.warnings })
+    let warnings = reader.warnings;
+    Ok(Read { upstreams, catalogue, document: file, warnings })
 }

@@ -15,5 +15,5 @@ mod server;
 mod tests;
 mod view;
 
-pub(crate) use file::load;
+pub(crate) use file::{Read, load, read};
 pub(crate) use view::parse_expose;
