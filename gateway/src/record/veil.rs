@@ -116,7 +116,7 @@ impl Value {
         if self.open && !(self.scheme.is_empty() && byte.is_ascii_whitespace()) {
             self.scheme.push(byte.to_ascii_lowercase());
             let begins = |scheme: &&[u8]| scheme.starts_with(&self.scheme);
-            if SCHEMES.iter().any(|scheme| begins(scheme)) {
+            if SCHEMES.iter().any(begins) {
                 self.open = !SCHEMES.contains(&self.scheme.as_slice());
                 return;
             }
