@@ -119,6 +119,8 @@ impl Odd {
     fn act(&mut self, conn: ConnId, deed: Deed) {
         let Some(state) = self.conns.get_mut(&conn) else { return };
         match deed {
+            // It has made up its mind.
+            _ if self.code.is_some() => {}
             Deed::Say(text) => {
                 if state.says.is_empty() {
                     self.actions.push_back(Action::Flush(conn));

@@ -269,10 +269,12 @@ impl Server {
         due.into_iter().flatten().min()
     }
 
-    /// When the process of a modern server ends if nobody uses it.
+    /// When the process of a modern server ends if nobody uses it, or our subscription
+    /// at a URL.
     pub(super) fn idle_deadline(&self) -> Option<Instant> {
         let (modern, config) = (&self.modern, &self.config);
-        let stays = config.eager || config.place.is_url() || modern.tasks;
+        let costs = !config.place.is_url() || self.attention.is_there();
+        let stays = config.eager || modern.tasks || !costs;
         let is_there = matches!(modern.verdict, Verdict::Modern(_));
         (is_there && !stays).then(|| modern.used + config.limits.idle)
     }

@@ -288,8 +288,10 @@ impl At<'_> {
         self.server.call_sweep = None;
         let (idle, total) =
             (self.server.config.limits.call_idle, self.server.config.limits.call_total);
-        let (mut late, mut next) = (Vec::new(), None);
-        for call in self.server.links.values().flat_map(|link| link.calls.values()) {
+        let (mut late, mut vain, mut next) = (Vec::new(), Vec::new(), None);
+        let links = self.server.links.iter();
+        let calls = links.flat_map(|(id, link)| link.calls.iter().map(|call| (*id, call)));
+        for (id, (request, call)) in calls {
             let exchange = match call.kind {
                 CallKind::Relay { exchange, .. }
                 | CallKind::Up { exchange, .. }
@@ -299,15 +301,28 @@ impl At<'_> {
                 CallKind::Parked { park } => self.host_of(park).map(|(exchange, _)| exchange),
                 _ => None,
             };
-            let Some(exchange) = exchange else { continue };
+            let nobody = matches!(call.kind, CallKind::Restore | CallKind::Subscribe);
+            if exchange.is_none() && !nobody {
+                continue;
+            }
             let at = (call.since + idle).min(call.sent + total);
             if at <= self.hub.now {
-                late.push(exchange);
+                match exchange {
+                    Some(exchange) => late.push(exchange),
+                    None => vain.push((id, *request)),
+                }
             } else {
                 next = Some(next.map_or(at, |before: crate::time::Instant| before.min(at)));
             }
         }
         self.server.call_sweep = next;
+        for (id, request) in vain {
+            let link = self.server.links.get_mut(&id);
+            let call = link.and_then(|link| link.take(request));
+            if call.is_some_and(|call| call.kind == CallKind::Subscribe) {
+                self.on_subscribed(id, request, false);
+            }
+        }
         for exchange in late {
             self.cancel_call(exchange, Some(r#""timed out""#));
             self.fail(exchange, "it did not answer in time");

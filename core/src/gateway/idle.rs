@@ -2,6 +2,7 @@
 //! behind them.
 
 use super::at::{At, CallKind};
+use super::many::Attention;
 use super::modern::Verdict;
 use crate::client::UpstreamId;
 
@@ -16,8 +17,8 @@ impl At<'_> {
         runs || tells || self.server.config.eager
     }
 
-    /// Stops the process of a modern server that nobody uses. One that makes tasks may
-    /// have some that hosts come back to.
+    /// Stops the process of a modern server that nobody uses, or our subscription there.
+    /// One that makes tasks may have some that hosts come back to.
     pub(super) fn check_idle(&mut self) {
         let Some(due) = self.server.idle_deadline() else { return };
         let Verdict::Modern(id) = self.server.modern.verdict else { return };
@@ -29,6 +30,7 @@ impl At<'_> {
             return;
         }
         self.server.modern.verdict = Verdict::Unknown;
+        self.server.attention = Attention::default();
         self.stop_link(id);
     }
 }

@@ -244,6 +244,7 @@ impl At<'_> {
             ..Call::ours(CallKind::Parked { park }, now)
         };
         link.calls.insert(sent, state);
+        self.sweep_calls_later();
         self.touch(id);
     }
 

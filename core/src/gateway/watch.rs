@@ -112,6 +112,7 @@ impl At<'_> {
             link.calls.insert(sent, Call::ours(CallKind::Subscribe, now));
             watches.asked.insert((id, sent), uri);
         }
+        self.sweep_calls_later();
     }
 
     /// The server has answered about a resource.

@@ -343,10 +343,13 @@ impl Endpoint {
         self.output.forget(conn);
     }
 
-    /// Drops a connection of ours.
+    /// Drops a connection of ours, unless that has been done: several things may be due
+    /// for one at a time.
     pub(super) fn close(&mut self, conn: ConnId) {
-        self.output.act(Action::Close(conn));
-        self.closed(conn);
+        if self.conns.contains_key(&conn) {
+            self.output.act(Action::Close(conn));
+            self.closed(conn);
+        }
     }
 
     /// Bytes were written. Returns how many are left.

@@ -375,6 +375,13 @@ impl Host {
         }
     }
 
+    /// One of its connections is gone, without its having been told.
+    pub fn lost(&mut self, line: LineId) {
+        self.posts.remove(&line);
+        self.idle.retain(|idle| *idle != line);
+        self.line = self.line.filter(|own| *own != line);
+    }
+
     /// Leaves without a word.
     pub fn vanish(&mut self, net: &mut dyn Net) {
         let lines: Vec<LineId> = self.lines().into_iter().chain(self.idle.drain(..)).collect();

@@ -25,6 +25,7 @@ mod wire;
 mod world;
 
 pub use net::Sim;
+pub(crate) use net::{doors, endpoint, http, world};
 pub use program::Program;
 pub use rng::Rng;
 pub use weather::Weather;

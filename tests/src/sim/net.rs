@@ -39,16 +39,16 @@ fn limits() -> server::Limits {
     server::Limits { message_bytes: 16 << 20, ..server::Limits::default() }
 }
 
-fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
+pub(crate) fn endpoint(listeners: Vec<server::Listener>) -> server::Config {
     server::Config { listeners, limits: limits(), ..server::Config::default() }
 }
 
-fn http(bind: &str) -> server::Listener {
+pub(crate) fn http(bind: &str) -> server::Listener {
     let rules = OriginRules::new(bind, None, None);
     server::Listener::Http(rules.unwrap_or_else(|error| panic!("{bind}: {error}")))
 }
 
-fn doors() -> Vec<server::Listener> {
+pub(crate) fn doors() -> Vec<server::Listener> {
     vec![
         http("127.0.0.1:8808"),
         http("/run/mcpx.sock"),
@@ -82,7 +82,7 @@ fn place(upstream: Upstream) -> Place {
 }
 
 /// An empty world of a seed.
-fn world(seed: u64) -> World {
+pub(crate) fn world(seed: u64) -> World {
     let mut rng = Rng::new(seed);
     let weather = if seed == 0 { Weather::STILL } else { Weather::of(&mut rng) };
     World::new(rng.number(), weather)
@@ -171,7 +171,12 @@ impl Sim {
         Self::around(world, Box::new(gateway), None)
     }
 
-    fn around(mut world: World, machine: Box<dyn Program>, server: Option<NodeId>) -> Self {
+    /// The same, with this machine in the place of the gateway.
+    pub(crate) fn around(
+        mut world: World,
+        machine: Box<dyn Program>,
+        server: Option<NodeId>,
+    ) -> Self {
         let gateway = world.add(machine);
         for door in [Door::Http, Door::HttpUnix, Door::Lines, Door::LinesUnix] {
             world.listen(&format!("{door:?}"), gateway, listener(door));

@@ -1,6 +1,7 @@
 //! Who is there, and what happens next.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use mcpx_core::driver::{CloseReason, ConnId, Input, ListenerId};
@@ -18,13 +19,10 @@ pub(super) type Maker = Box<dyn Fn(&[String], [u8; 32]) -> Box<dyn Program>>;
 /// Ticks that a machine may want at one moment before it is taken to be stuck.
 const TICKS: u32 = 16;
 
-/// Steps that are told when something goes wrong.
-const TOLD: usize = 200;
-
 /// Turns that a long message takes, more or less.
 const TURNS: usize = 64;
 
-/// Bytes of each piece that are.
+/// Bytes of each piece that are told.
 const SHOWN: usize = 500;
 
 /// The simulated world. See the [module](super).
@@ -44,9 +42,9 @@ pub struct World {
     pub(super) rng: Rng,
     weather: Weather,
     numbers: u64,
-    history: VecDeque<String>,
     aloud: bool,
-    digest: u64,
+    digest: Digest,
+    steps: u64,
 }
 
 pub(super) struct Node {
@@ -94,9 +92,9 @@ impl World {
             rng: Rng::new(seed),
             weather,
             numbers: 0,
-            history: VecDeque::new(),
             aloud: std::env::var_os("TRACE").is_some(),
-            digest: 0xcbf2_9ce4_8422_2325,
+            digest: Digest(0),
+            steps: 0,
         }
     }
 
@@ -127,7 +125,32 @@ impl World {
 
     /// A number that depends on every byte and every moment so far.
     pub fn digest(&self) -> u64 {
-        self.digest
+        self.digest.0
+    }
+
+    /// How many things have happened.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The connections that a machine has asked for, processes aside.
+    pub fn requested(&self, node: NodeId) -> Vec<WireId> {
+        let range = (node, ConnId::requested(0))..=(node, ConnId::requested(u64::MAX));
+        let all = self.conns.range(range);
+        let sockets = all.filter(|(key, _)| !self.children.contains_key(*key));
+        sockets.map(|(_, (wire, _))| *wire).collect()
+    }
+
+    /// A connection breaks in the middle: both sides lose it.
+    pub fn reset(&mut self, wire: WireId) {
+        for side in 0..2 {
+            self.lose(wire, side, CloseReason::Reset);
+        }
+    }
+
+    /// Nothing happens for so long, and then all that was due is late.
+    pub fn jump(&mut self, time: Duration) {
+        self.now = self.now + time;
     }
 
     /// Whether a machine has ended.
@@ -178,6 +201,7 @@ impl World {
 
     /// The next thing happens. False if nothing ever will.
     pub fn step(&mut self) -> bool {
+        self.steps += 1;
         let tick = (0..self.nodes.len())
             .filter(|n| !self.nodes[*n].over)
             .filter_map(|n| Some((self.nodes[n].machine.deadline()?, n)))
@@ -487,27 +511,40 @@ impl World {
         }
     }
 
-    /// Something happened: it counts for the digest, and is remembered for a while.
-    pub(super) fn tell(&mut self, what: std::fmt::Arguments<'_>, bytes: &[u8]) {
-        let shown = &bytes[..bytes.len().min(SHOWN)];
-        let line = format!("{:>9} {what} {}", self.now.as_micros(), shown.escape_ascii());
-        for byte in line.bytes().chain(bytes[shown.len()..].iter().copied()) {
-            self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+    /// Something happened: it counts for the digest, and is told if anybody listens.
+    pub(super) fn tell(&mut self, what: fmt::Arguments<'_>, bytes: &[u8]) {
+        let now = self.now.as_micros();
+        // A digest takes all that is written to it.
+        let _ = write!(self.digest, "{now} {what} ");
+        self.digest.take(bytes);
         if self.aloud {
-            eprintln!("{line}");
+            let shown = &bytes[..bytes.len().min(SHOWN)];
+            eprintln!("{now:>9} {what} {}", shown.escape_ascii());
         }
-        if self.history.len() == TOLD {
-            self.history.pop_front();
-        }
-        self.history.push_back(line);
     }
 
     /// Ends the test: this must not happen.
     pub fn broken(&self, why: &str) -> ! {
-        for line in &self.history {
-            eprintln!("{line}");
+        panic!("{why}, at {} µs of the simulation; TRACE=1 tells all", self.now.as_micros());
+    }
+}
+
+/// A number that depends on all that it was given.
+struct Digest(u64);
+
+impl Digest {
+    fn take(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let last = rest.iter().fold(rest.len() as u64, |all, byte| all << 8 | u64::from(*byte));
+        for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain([last]) {
+            self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
-        panic!("{why}, at {} µs of the simulation", self.now.as_micros());
+    }
+}
+
+impl fmt::Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.take(text.as_bytes());
+        Ok(())
     }
 }

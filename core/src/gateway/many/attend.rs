@@ -26,6 +26,11 @@ pub(in crate::gateway) struct Attention {
 }
 
 impl Attention {
+    /// Whether there is one.
+    pub(in crate::gateway) fn is_there(&self) -> bool {
+        self.current.is_some() || self.again.is_some()
+    }
+
     pub(in crate::gateway) fn deadline(&self) -> Option<Instant> {
         self.again
     }

@@ -131,6 +131,7 @@ impl At<'_> {
         let (wires, method) = (&mut self.hub.wires, method::SET_LEVEL);
         let sent = link.upstream.request(wires, method, Some(&params), &[]);
         link.calls.insert(sent, Call::ours(CallKind::Restore, now));
+        self.sweep_calls_later();
         self.touch(id);
     }
 }

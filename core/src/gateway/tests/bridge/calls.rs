@@ -266,3 +266,16 @@ fn tasks_mm() {
     bridge.ask("tasks/get", json!({"taskId": id}));
     bridge.refused(-32021);
 }
+
+/// A call that a legacy server may ask something about has the time that others have.
+#[test]
+fn a_call_that_may_be_parked_is_given_up_as_others_are() {
+    let mut bridge = Bridge::open(ML);
+    let (id, asked) = bridge.call("n");
+    bridge.world.now = bridge.world.now + Duration::from_secs(3601);
+    bridge.world.handle(Input::Tick);
+    let told = bridge.down();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&id, &json!(-32603)), "{told}");
+    let cancelled = bridge.up_is(method::CANCELLED);
+    assert_eq!(cancelled["params"]["requestId"], asked["id"]);
+}
