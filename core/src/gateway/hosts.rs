@@ -195,6 +195,8 @@ impl At<'_> {
     }
 
     pub(super) fn refuse(&mut self, exchange: ExchangeId, fault: &Fault) {
+        // It may have been a subscription that was to be taken up again.
+        self.server.modern.relistening.forget(exchange);
         if self.end_part(exchange) {
             return;
         }

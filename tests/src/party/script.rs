@@ -178,9 +178,12 @@ impl Script {
         Self { seed, servers, deeds: all }
     }
 
-    /// Whether anything goes wrong in it that is nobody's fault.
+    /// Whether anything may get lost in it without anybody's noticing: it is given up
+    /// then after a while.
     pub(super) fn is_troubled(&self) -> bool {
+        let loses = |act| matches!(act, Act::Cut | Act::Reset | Act::Jump | Act::Finish);
         self.servers.iter().any(|(kind, _)| matches!(kind, Kind::WildLegacy | Kind::WildModern))
+            || self.deeds.iter().any(|deed| loses(deed.act))
     }
 }
 

@@ -326,3 +326,27 @@ fn a_subscription_that_never_was_fails_at_once() {
     die(&mut world, server);
     assert!(world.hear(host).contains("killed by signal 9"));
 }
+
+#[test]
+fn a_subscription_that_its_next_server_refuses_is_forgotten() {
+    let mut world = World::new();
+    let (host, server) = world.modern();
+    world.say(host, &format!(r#"{{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{META}}}}}"#));
+    let id = id_of(&world.hear(server));
+    world.say(server, &format!(r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{{"toolsListChanged":true}}}}}}"#));
+    world.hear(host);
+    die(&mut world, server);
+    world.now = world.now + Duration::from_secs(1);
+    world.handle(Input::Tick);
+    // What is started now knows neither era.
+    for _ in 0..2 {
+        let server = newest(&world);
+        let id = id_of(&world.hear(server));
+        let error = r#"{"code":-32601,"message":"?"}"#;
+        world.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#));
+    }
+    assert!(world.hear(host).contains("\"error\""));
+    world.handle(Input::Finished { conn: host });
+    let remembered = world.gateway.remembered();
+    assert!(remembered.is_empty(), "{remembered:?}");
+}
