@@ -1,5 +1,6 @@
 //! What the revisions say: tables, names and rules, without any state.
 
+pub(crate) mod completion;
 pub mod fault;
 pub mod header_value;
 pub mod host_capabilities;

@@ -6,9 +6,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use super::asking::AskId;
 use super::batch::Batches;
 use super::clients::{Client, Clients};
-use super::exchange::{AskId, Exchange, ExchangeId};
+use super::exchange::{Exchange, ExchangeId};
 use super::gate::Access;
 use super::http::{Http, State};
 use super::legacy_sse::LegacySse;

@@ -1,7 +1,7 @@
-//! Requests that run, their answers, and what is sent to hosts besides.
+//! Requests that run, their answers, and the way of what is sent to hosts.
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::batch::BatchId;
@@ -9,6 +9,7 @@ use super::endpoint::{Endpoint, Event, Request};
 use super::peer::{PeerId, Place};
 use crate::driver::ConnId;
 use crate::jsonrpc::{Envelope, Message, code, get, string};
+use crate::protocol::completion;
 use crate::protocol::fault::{self, Fault};
 use crate::protocol::host_capabilities::HostCapabilities;
 use crate::protocol::method;
@@ -17,10 +18,6 @@ use crate::protocol::revision::{Era, Revision};
 /// Names a request of a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ExchangeId(u64);
-
-/// Names a request of ours to a host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-pub struct AskId(u64);
 
 /// How a request ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +55,8 @@ pub(super) struct Exchange {
     pub(super) sender: Sender,
     pub(super) carried: Carried,
     initialize: bool,
+    /// Its result completes an argument.
+    completes: bool,
     /// It runs until one of both sides has enough of it.
     pub(super) endless: bool,
 }
@@ -154,30 +153,12 @@ impl Carrier {
     pub(super) const STREAM: Self = Self::Http { sse: true, prefers_sse: true, streaming: true };
 }
 
-/// Why a host is not asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NotAsked {
-    /// It has not declared that it can be; with the answer that it would give.
-    Undeclared(Fault),
-    /// No stream or pipe leads to it, or too many questions are open.
-    NoWay,
-}
-
 /// What became of a message that was to travel with a request.
 enum Delivery {
     /// It was sent, or there is no way.
     Done(bool),
     /// The session has to carry it.
     BySession(PeerId),
-}
-
-/// What became of an answer to a question of ours.
-#[derive(Debug)]
-pub(super) enum Unasked {
-    /// The question is settled already.
-    Late,
-    /// There was no such question.
-    Unknown,
 }
 
 impl Endpoint {
@@ -230,7 +211,9 @@ impl Endpoint {
                     HostCapabilities::of(sender.revision, declared.unwrap_or_default());
             }
         }
-        self.exchanges.insert(exchange, Exchange { id, sender, carried, initialize, endless });
+        let completes = message.method() == method::COMPLETE;
+        let state = Exchange { id, sender, carried, initialize, completes, endless };
+        self.exchanges.insert(exchange, state);
         match carried {
             Carried::Alone(way) if way.carrier != Carrier::Pipe => {
                 self.occupy(way.conn, Work::Request(exchange));
@@ -265,6 +248,14 @@ impl Endpoint {
             self.prefer_stream(exchange);
         }
         let Some(state) = self.release(exchange) else { return };
+        let whole;
+        let outcome = match outcome {
+            Outcome::Result(result) if state.completes => {
+                whole = completion::at_most(result);
+                Outcome::Result(&whole)
+            }
+            other => other,
+        };
         let way = match state.carried {
             Carried::Alone(way) => way,
             Carried::InBatch(batch) => {
@@ -370,66 +361,7 @@ impl Endpoint {
         self.deliver(route, &Envelope::Notification { method, params })
     }
 
-    /// Whether the host of a session has declared that it can be asked this.
-    pub fn may_ask(
-        &self,
-        peer: PeerId,
-        method: &str,
-        params: Option<&str>,
-    ) -> Result<(), NotAsked> {
-        let state = self.peers.get(&peer).ok_or(NotAsked::NoWay)?;
-        state.capabilities.allow(method, params).map_err(NotAsked::Undeclared)
-    }
-
-    /// Sends a request to a host of a legacy revision, if that has declared that
-    /// it can be asked this. Answered by [`Event::Answer`], or never.
-    pub fn ask(
-        &mut self,
-        route: Route,
-        method: &str,
-        params: Option<&str>,
-    ) -> Result<AskId, NotAsked> {
-        let peer = match route {
-            Route::Peer(peer) => Some(peer),
-            Route::Exchange(exchange) => {
-                self.exchanges.get(&exchange).and_then(|state| state.sender.peer)
-            }
-        };
-        let peer = peer.ok_or(NotAsked::NoWay)?;
-        self.may_ask(peer, method, params)?;
-        let state = self.peers.get(&peer).ok_or(NotAsked::NoWay)?;
-        if state.asks.len() >= self.config.limits.in_flight {
-            return Err(NotAsked::NoWay);
-        }
-        let ask = AskId(self.number());
-        let id = ask_id(ask);
-        if !self.deliver(route, &Envelope::Request { id: &id, method, params }) {
-            return Err(NotAsked::NoWay);
-        }
-        // A connection that did not read was given up, and its session with it.
-        self.peers.get_mut(&peer).ok_or(NotAsked::NoWay)?.asks.insert(ask);
-        self.asks.insert(ask, peer);
-        Ok(ask)
-    }
-
-    /// Withdraws a question: its answer will be dropped, and the host is told
-    /// with `notifications/cancelled`.
-    pub fn withdraw(&mut self, ask: AskId, reason: Option<&str>) {
-        let Some(peer) = self.asks.remove(&ask) else { return };
-        if let Some(state) = self.peers.get_mut(&peer) {
-            state.asks.remove(&ask);
-        }
-        let mut params = String::from(r#"{"requestId":"#);
-        params.push_str(&ask_id(ask));
-        if let Some(reason) = reason {
-            params.push_str(r#","reason":"#);
-            params.push_str(reason);
-        }
-        params.push('}');
-        self.notify(Route::Peer(peer), method::CANCELLED, Some(&params));
-    }
-
-    fn deliver(&mut self, route: Route, envelope: &Envelope<'_>) -> bool {
+    pub(super) fn deliver(&mut self, route: Route, envelope: &Envelope<'_>) -> bool {
         let peer = match route {
             Route::Peer(peer) => peer,
             Route::Exchange(exchange) => match self.deliver_with(exchange, envelope) {
@@ -542,26 +474,6 @@ impl Endpoint {
             self.close(conn);
         }
         stands
-    }
-
-    /// An answer from a host.
-    pub(super) fn answered<'a>(
-        &mut self,
-        peer: PeerId,
-        message: Message<'a>,
-    ) -> Result<Event<'a>, Unasked> {
-        let ask = message
-            .id()
-            .and_then(|id| id.strip_prefix("\"mcpx-")?.strip_suffix('"')?.parse().ok().map(AskId));
-        let ask = ask.ok_or(Unasked::Unknown)?;
-        if self.asks.get(&ask) != Some(&peer) {
-            return Err(if ask.0 < self.number() { Unasked::Late } else { Unasked::Unknown });
-        }
-        self.asks.remove(&ask);
-        if let Some(state) = self.peers.get_mut(&peer) {
-            state.asks.remove(&ask);
-        }
-        Ok(Event::Answer { ask, message })
     }
 
     /// A notification from a host.
@@ -677,10 +589,6 @@ impl Endpoint {
     pub fn id_of(&self, exchange: ExchangeId) -> Option<&str> {
         self.exchanges.get(&exchange).map(|state| &*state.id)
     }
-}
-
-fn ask_id(ask: AskId) -> String {
-    alloc::format!("\"mcpx-{}\"", ask.0)
 }
 
 fn error_code(error: &str) -> i32 {

@@ -20,7 +20,8 @@
 //! | `batch` | arrays of messages |
 //! | `clients` | what each client has |
 //! | `pipe` | newline-framed connections |
-//! | `exchange` | answers, notifications and questions to hosts |
+//! | `exchange` | running requests, their answers, and notifications |
+//! | `asking` | questions to hosts |
 //! | `ready` | what waits until a host is ready |
 //! | `owner` | whose a request is |
 //! | `peer` | sessions and pipes as conversations |
@@ -29,6 +30,7 @@
 //! | `sweep` | what falls due with time |
 
 mod admit;
+mod asking;
 mod batch;
 mod clients;
 mod door;
@@ -50,9 +52,10 @@ mod sweep;
 mod tests;
 mod token;
 
+pub use asking::{AskId, NotAsked};
 pub use door::Head;
 pub use endpoint::{Config, Endpoint, Event, Listener, Request};
-pub use exchange::{AskId, ExchangeId, NotAsked, Outcome, Route};
+pub use exchange::{ExchangeId, Outcome, Route};
 pub use gate::Access;
 pub(crate) use gate::Principal;
 pub use legacy_sse::LegacySse;

@@ -5,9 +5,10 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::asking::AskId;
 use super::clients::Client;
 use super::endpoint::{Conn, Endpoint, Event, Full};
-use super::exchange::{AskId, ExchangeId};
+use super::exchange::ExchangeId;
 use super::gate::Principal;
 use super::http::State;
 use super::stream::Stream;

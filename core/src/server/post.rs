@@ -5,8 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::admit::{self, Admitted};
+use super::asking::Unasked;
 use super::endpoint::{Endpoint, Event};
-use super::exchange::{Carried, Carrier, Sender, Unasked, Way};
+use super::exchange::{Carried, Carrier, Sender, Way};
 use super::gate::wish;
 use super::http::no_session;
 use super::token::Ticket;
